@@ -21,8 +21,8 @@ HOME = Path(debiaspl.__file__).parent
 
 DEFINED_ONCE = {
     "write_whole": "files/whole.py",
-    "open_locked": "files/lock.py",
-    "digest_of_file": "files/digest.py",
+    "open_locked": "files/whole.py",
+    "digest_of_file": "files/whole.py",
     "cell": "data/text.py",
     "read_label_table": "data/label_table.py",
     "match_files": "data/label_table.py",
@@ -47,8 +47,8 @@ DONE_ONLY_IN = {
     },
     "os.replace os.rename Path.replace Path.rename": {"files/whole.py"},
     "tempfile.NamedTemporaryFile tempfile.mkstemp": set(),
-    "fcntl.flock fcntl.lockf": {"files/lock.py"},
-    "hashlib.file_digest": {"files/digest.py"},
+    "fcntl.flock fcntl.lockf": {"files/whole.py"},
+    "hashlib.file_digest": {"files/whole.py"},
     "typer.echo": {"cli/terminal.py"},  # names from untrusted files are made harmless there
     "os.scandir os.walk Path.rglob Path.walk": {"data/listing.py"},
     "FolderFiles": {"data/lazy.py", "deploy/saved.py"},

@@ -95,10 +95,7 @@ def open_image(
             need = _bytes_needed(opened, size)
             with _one_at_a_time if need > SMALL else nullcontext():
                 if need > SMALL and not memory.fits(need):
-                    raise BadImage(
-                        f"its {opened.width:,} x {opened.height:,} pixels need {memory.gigabytes(need)} of memory, but "
-                        f"only {memory.gigabytes(memory.free_memory())} are free"
-                    )
+                    raise BadImage(f"its {opened.width:,} x {opened.height:,} pixels need {memory.lack_of(need)}")
                 image = _upright(opened, size, "L" if channels == 1 else "RGB")
                 image.load()  # while the stream is open: Pillow decodes when pixels are first needed
             return image

@@ -51,8 +51,7 @@ class FolderFiles:
             path = self.root / self.names[position]
             size = path.stat().st_size
             if size > LARGE_FILE and not memory.fits(size):
-                free = memory.gigabytes(memory.free_memory())
-                raise BadImage(f"the file has {memory.gigabytes(size)}, but only {free} of memory are free")
+                raise BadImage(f"the file needs {memory.lack_of(size)}")
             return path.read_bytes()
         except OSError as error:
             raise BadImage(f"cannot be opened: {error.strerror or error}") from error
@@ -195,8 +194,8 @@ def room_for(shape: tuple[int, ...]) -> Tensor:
     """A tensor of bytes for images, (N, C, H, W). Raises if it does not fit in memory."""
     if not memory.fits(need := math.prod(shape)):
         raise DataError(
-            f"{shape[0]:,} images of {shape[3]} x {shape[2]} pixels need {memory.gigabytes(need)} of memory, which are "
-            "not free. Choose a smaller size, or read them from a folder while training."
+            f"{shape[0]:,} images of {shape[3]} x {shape[2]} pixels need {memory.lack_of(need)}. "
+            "Choose a smaller size, or read them from a folder while training."
         )
     return torch.empty(shape, dtype=torch.uint8)
 

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from debiaspl.data.file_names import leaves
 from debiaspl.data.text import DataError, shown
-from debiaspl.files import fits, open_own, parse_json, try_lock, write_bytes
+from debiaspl.files import memory, open_own, parse_json, try_lock, write_bytes
 
 ROWS = 10_000
 """Images of a file at most."""
@@ -27,7 +27,7 @@ Names = tuple[str, ...]
 def regular_file(path: Path) -> Path:
     """The path itself. Raises OSError or ValueError for links, pipes, and what does not fit in memory."""
     found = os.lstat(path)
-    if not stat.S_ISREG(found.st_mode) or not fits(found.st_size):
+    if not stat.S_ISREG(found.st_mode) or not memory.fits(found.st_size):
         raise ValueError("it is not a regular file, or does not fit in memory")
     return path
 

@@ -10,8 +10,8 @@ from torch import Tensor
 
 from debiaspl.data.decode import BadImage, as_pixels
 from debiaspl.data.images import UNLABELED, ImageSet
+from debiaspl.data.lazy import room_for
 from debiaspl.data.text import DataError
-from debiaspl.files import memory
 
 IMAGES, LABELS = ("image", "img"), ("label", "labels", "fine_label")
 """Usual names of the columns."""
@@ -45,7 +45,7 @@ def read_sequence(
         except (BadImage, TypeError, ValueError) as error:
             raise DataError(f"item {number} of the data set is no image: {error}") from error
         if number == 0:
-            pixels, sides = _room(count, made), (made.shape[1], made.shape[2])
+            pixels, sides = room_for((count, *made.shape)), (made.shape[1], made.shape[2])
         pixels[number] = made
         labels.append(known)
     return _labeled(pixels, labels, tuple(classes) or _names(dataset, label))
@@ -78,16 +78,6 @@ def _opened(picture: Any) -> Image.Image:
     assert isinstance(bytes_of, Tensor)
     grey = bytes_of.shape[1] == 1
     return Image.fromarray((bytes_of[0, 0] if grey else bytes_of[0].permute(1, 2, 0)).cpu().numpy())
-
-
-def _room(count: int, like: Tensor) -> Tensor:
-    need = count * like.numel()
-    if not memory.fits(need):
-        raise DataError(
-            f"{count:,} images of {like.shape[2]} x {like.shape[1]} pixels need {memory.gigabytes(need)} of memory, "
-            "which are not free. Choose a smaller size, or save the images in a folder: it is read while training."
-        )
-    return torch.empty((count, *like.shape), dtype=torch.uint8)
 
 
 def _names(dataset: Any, label: str | None) -> tuple[str, ...]:

@@ -1,16 +1,20 @@
 """Atomic file writes, locks and digests. Imports only the standard library, so every other package can use it."""
 
-from debiaspl.files.digest import digest_if_there, digest_of_file
-from debiaspl.files.lock import Busy, FileError, locked, open_locked, open_own, try_lock
-from debiaspl.files.memory import fits, free_memory, gigabytes
 from debiaspl.files.overwrite import replacing
 from debiaspl.files.text import guarded, parse_json, unguarded
 from debiaspl.files.whole import (
+    Busy,
+    FileError,
+    digest_if_there,
+    digest_of_file,
     exists_already,
+    locked,
+    open_own,
     put_in_place,
     refuse_existing,
     refuse_missing_folder,
     remove_leftovers,
+    try_lock,
     write_bytes,
     write_json,
     write_text,
@@ -23,12 +27,8 @@ __all__ = [
     "digest_if_there",
     "digest_of_file",
     "exists_already",
-    "fits",
-    "free_memory",
-    "gigabytes",
     "guarded",
     "locked",
-    "open_locked",
     "open_own",
     "parse_json",
     "put_in_place",

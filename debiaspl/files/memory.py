@@ -1,6 +1,7 @@
 """How much memory is free. Untrusted files may claim, or unpack to, any size."""
 
 import os
+import re
 from contextlib import suppress
 from pathlib import Path
 
@@ -25,11 +26,15 @@ def gigabytes(size: float) -> str:
     return f"{size / 1e9:,.1f} GB" if size >= 5e7 else f"{size / 1e6:,.1f} MB"
 
 
+def lack_of(size: float) -> str:
+    """The middle of a message."""
+    return f"{gigabytes(size)} of memory, but only {gigabytes(free_memory())} are free"
+
+
 def _of_machine() -> int:
-    with suppress(OSError, ValueError, IndexError):
-        for line in Path("/proc/meminfo").read_text().splitlines():
-            if line.startswith("MemAvailable:"):
-                return 1024 * int(line.split()[1])
+    with suppress(OSError):
+        if found := re.search(r"MemAvailable: *(\d+)", Path("/proc/meminfo").read_text()):
+            return 1024 * int(found[1])
     with suppress(OSError, ValueError, AttributeError):
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
     return 4 * 2**30  # a system that does not report it
@@ -39,10 +44,8 @@ def _of_container(folder: Path) -> int | None:
     with suppress(OSError, ValueError):
         limit = int((folder / "memory.max").read_text())  # "max" means no limit
         used = int((folder / "memory.current").read_text())
-        kept = [
-            line.split()[1] for line in (folder / "memory.stat").read_text().splitlines() if "inactive_file" in line
-        ]
-        return limit - used + int(kept[0] if kept else 0)
+        kept = re.search(r"inactive_file (\d+)", (folder / "memory.stat").read_text())
+        return limit - used + int(kept[1] if kept else 0)
     return None
 
 

@@ -10,12 +10,11 @@ import os
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from itertools import count
+from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
-from debiaspl.files.lock import Busy, FileError, open_locked
-from debiaspl.files.whole import PARTIAL, put_in_place, write_text
+from debiaspl.files.whole import PARTIAL, Busy, FileError, open_locked, put_in_place, write_text
 
 NOTE = "OLD.txt"
 """In a folder that --overwrite has renamed. Without it, a folder of that name is the user's own."""
@@ -44,7 +43,8 @@ def replacing(folder: Path, overwrite: bool, inputs: Iterable[Any] = ()) -> Iter
     if overwrite and folder.is_dir() and any(folder.iterdir()):
         _refuse(folder, inputs)
         _set_aside(folder)
-    old = [path for path in _old_folders(folder) if (path / NOTE).is_file()]
+    name = re.compile(re.escape(folder.name) + r"\.old\d*")
+    old = [path for path in sorted(folder.parent.glob("*.old*")) if name.fullmatch(path.name) and _is_old(path)]
     kept = f"the earlier one is kept in {' and '.join(map(str, old))} until a new one in {folder} is complete"
     if old:
         _log.warning("%s", kept)
@@ -57,6 +57,10 @@ def replacing(folder: Path, overwrite: bool, inputs: Iterable[Any] = ()) -> Iter
     if is_complete(folder):
         for path in old:
             remove_written(path)
+
+
+def _is_old(folder: Path) -> bool:
+    return (folder / NOTE).is_file() and not folder.is_symlink()
 
 
 def is_complete(folder: Path) -> bool:
@@ -78,7 +82,8 @@ def remove_written(folder: Path) -> None:
 
 def _set_aside(folder: Path) -> None:
     """Rename the folder, or remove an unfinished one if there is an older one."""
-    old = next(path for path in _names(folder) if not os.path.lexists(path))
+    names = (folder.with_name(f"{folder.name}.old{number}") for number in chain([""], count(2)))
+    old = next(path for path in names if not os.path.lexists(path))
     if not is_complete(folder) and old.name != f"{folder.name}.old":
         remove_written(folder)
         if not folder.exists():
@@ -94,19 +99,6 @@ def _set_aside(folder: Path) -> None:
         f"{folder.name} is being replaced with --overwrite. This earlier one is removed when the new one is "
         "complete.\nTo keep it, rename this folder.\n",
     )
-
-
-def _names(folder: Path) -> Iterator[Path]:
-    yield folder.with_name(f"{folder.name}.old")
-    for number in count(2):
-        yield folder.with_name(f"{folder.name}.old{number}")
-
-
-def _old_folders(folder: Path) -> list[Path]:
-    if not folder.parent.is_dir():
-        return []
-    name = re.compile(re.escape(folder.name) + r"\.old\d*")
-    return sorted(path for path in folder.parent.iterdir() if name.fullmatch(path.name) and not path.is_symlink())
 
 
 def _remove(folder: Path, files: str) -> list[Path]:

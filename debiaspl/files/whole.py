@@ -1,29 +1,141 @@
-"""Write files atomically: they are complete or absent.
+"""Write files atomically: they are complete or absent. Locks; digests of files.
 
 Data is first written under a random hidden name in the same folder, so that two commands never share it and nobody can
 put a link in its place. It is locked while its process runs: leftovers of a killed process have no lock, and the next
 process that writes the same target removes them.
+
+The kernel releases a lock when its process ends, however it ends. On a file system without locks, the process number in
+a lock file decides: the lock is free if that process has ended.
 """
 
+import errno
 import hashlib
 import json
 import os
 import re
 import secrets
 import shlex
+import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from debiaspl.files.lock import FileError, is_at, try_lock
-
 LONGEST_NAME = 200
 """Longest name, in bytes, that fits into a hidden name; file systems allow 255."""
 PARTIAL = re.compile(r"\..+\.[0-9a-f]{16}\.partial")
 """Names of what a killed process may leave."""
-_NO_LINK = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+# A name made by another user may be a link to a file that we must not change, or a pipe that blocks.
+_CAREFULLY = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+_NO_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EINVAL}
+
+
+class FileError(ValueError):
+    """A file cannot be written or locked; the message says what was found, what was expected and what to do."""
+
+
+class Busy(FileError):  # noqa: N818 - not an error: another process is working
+    """Another process holds the lock."""
+
+    def __init__(self, message: str, process: int | None = None) -> None:
+        super().__init__(message)
+        self.process = process
+        """Its process number, if the file contains it."""
+
+
+def try_lock(descriptor: int, wait: bool = False) -> bool | None:
+    """Lock an open file or folder for this process. Returns False if another process holds the lock, None if the file
+    system has no locks."""
+    try:
+        import fcntl
+    except ImportError:
+        return None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError as error:
+        if error.errno in _NO_LOCKS:
+            return None
+        raise
+    return True
+
+
+def open_locked(path: Path) -> BinaryIO:
+    """Open a file for appending, create it if needed, and lock it until it is closed. Raises Busy or OSError."""
+    while True:
+        file = open(open_own(path), "a+b")  # noqa: SIM115 - the caller closes it
+        try:
+            free = try_lock(file.fileno())
+            process = None if free else _process_in(file)
+        except OSError:
+            file.close()
+            raise
+        if free is False or (free is None and _is_running(process)):
+            file.close()
+            raise Busy(f"another process is using {path}.", process)
+        # A process that was just ending may have removed the file with this lock: another may hold a new file.
+        if is_at(path, file.fileno()):
+            return file
+        file.close()
+
+
+def _process_in(file: BinaryIO) -> int | None:
+    file.seek(0)
+    process = file.read(20).decode(errors="replace").strip()
+    return int(process) if process.isdecimal() else None
+
+
+def _is_running(process: int | None) -> bool:
+    if process is None:
+        return False
+    try:
+        os.kill(process, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except PermissionError:
+        pass  # of another user
+    return True
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Hold a lock file, which contains this process number and is removed at the end. Raises Busy or OSError."""
+    with open_locked(path) as file:
+        try:
+            file.seek(0)
+            file.truncate()
+            file.write(f"{os.getpid()}\n".encode())
+            file.flush()
+            yield
+        finally:
+            path.unlink(missing_ok=True)
+
+
+def is_at(path: Path, descriptor: int) -> bool:
+    """Whether the open file still has this name."""
+    with suppress(FileNotFoundError):
+        return os.path.samestat(os.fstat(descriptor), os.lstat(path))
+    return False
+
+
+def open_own(path: Path) -> int:
+    """A descriptor for appending; the file is created if needed. Raises OSError, or FileError if the path is a link, a
+    pipe or a second name of a file."""
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | _CAREFULLY, 0o666)
+    except OSError as error:
+        if error.errno == errno.ELOOP and path.is_symlink():
+            raise FileError(
+                f"{path} is a link, expected a regular file. Check where it leads, and remove it."
+            ) from None
+        raise
+    found = os.fstat(descriptor)
+    if not stat.S_ISREG(found.st_mode) or found.st_nlink > 1:
+        os.close(descriptor)
+        raise FileError(f"{path} is a pipe or a hard link, expected a regular file. Remove it.")
+    return descriptor
 
 
 def write_whole(path: Path, write: Callable[[BinaryIO], object]) -> None:
@@ -68,21 +180,18 @@ def refuse_missing_folder(path: Path) -> None:
         return
     if folder.exists():
         raise FileError(f"{path} cannot be written: {folder} is a file, expected a folder.")
-    highest = [above for above in folder.parents if not above.exists()][-1:]
-    neither = "".join(f", nor does {above}" for above in highest)
     raise FileError(
-        f"{path} cannot be written: the folder {folder} does not exist{neither}. Fix the name, or create the folder: "
+        f"{path} cannot be written: the folder {folder} does not exist. Fix the name, or create the folder: "
         f"mkdir -p {shlex.quote(str(folder))}"
     )
 
 
-def exists_already(path: Path, holds: str = "", resume: bool = False, other: str = "another name") -> str:
-    """The message of every command that would overwrite something without ``--overwrite``.
-
-    ``holds`` says what a folder contains; ``resume``: it can also be resumed.
-    """
-    found = f"{path} already contains {holds}" if holds else f"{path} exists already"
-    return f"{found}. Use {'--resume to resume it, ' if resume else ''}--overwrite to replace it, or choose {other}."
+def exists_already(folder: Path, holds: str) -> str:
+    """The message of every command that would overwrite a run without ``--overwrite``."""
+    return (
+        f"{folder} already contains {holds}. Use --resume to resume it, --overwrite to replace it, or choose another "
+        "--out."
+    )
 
 
 def refuse_existing(path: Path, overwrite: bool, *inputs: Path | None) -> None:
@@ -92,7 +201,7 @@ def refuse_existing(path: Path, overwrite: bool, *inputs: Path | None) -> None:
     if path.is_dir():
         raise FileError(f"{path} is a folder, expected the name of a file to write, such as {path / 'new.csv'}.")
     if path.exists() and not overwrite:
-        raise FileError(exists_already(path))
+        raise FileError(f"{path} exists already. Use --overwrite to replace it, or choose another name.")
     if path.exists() and any(one is not None and one.exists() and one.samefile(path) for one in inputs):
         raise FileError(f"{path} is also what this command reads. Choose another name for what it writes.")
 
@@ -104,7 +213,7 @@ def _beside(path: Path) -> Iterator[tuple[Path, int]]:
     remove_leftovers(path)
     while True:
         partial = path.with_name(f"{_beginning(path.name)}{secrets.token_hex(8)}.partial")
-        descriptor = os.open(partial, os.O_RDWR | os.O_CREAT | os.O_EXCL | _NO_LINK, 0o666)
+        descriptor = os.open(partial, os.O_RDWR | os.O_CREAT | os.O_EXCL | _CAREFULLY, 0o666)
         try:
             with suppress(OSError):
                 try_lock(descriptor, wait=True)
@@ -133,7 +242,7 @@ def remove_leftovers(path: Path) -> None:
         names = os.listdir(path.parent)
     for name in filter(left.fullmatch, names):
         with suppress(OSError):  # gone in the meantime, a link, or owned by another user
-            descriptor = os.open(path.with_name(name), os.O_RDONLY | _NO_LINK)
+            descriptor = os.open(path.with_name(name), os.O_RDONLY | _CAREFULLY)
             try:
                 if try_lock(descriptor):
                     path.with_name(name).unlink()
@@ -147,3 +256,17 @@ def _bring_to_disk(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def digest_of_file(path: Path) -> str:
+    """The SHA-256 in hexadecimal."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def digest_if_there(path: Path) -> str:
+    """The digest of a file, or an empty text if it cannot be read."""
+    try:
+        return digest_of_file(path)
+    except OSError:
+        return ""

@@ -36,8 +36,7 @@ def refuse_larger_than_memory(path: Path, size: float) -> None:
     """Raise if the content does not fit in memory: a small file may unpack to any size."""
     if not memory.fits(size):
         raise PredictionsError(
-            f"{path} needs {memory.gigabytes(size)} of memory, but only {memory.gigabytes(memory.free_memory())} are "
-            "free. Split the file, or use a machine with more memory."
+            f"{path} needs {memory.lack_of(size)}. Split the file, or use a machine with more memory."
         )
 
 

@@ -8,7 +8,6 @@ from typing import Any
 
 from debiaspl.files import exists_already, replacing
 from debiaspl.training import Job, RunError
-from debiaspl.training.run import OTHER_OUT
 
 
 @contextmanager
@@ -19,7 +18,7 @@ def experiment_folder(
     With ``overwrite`` an earlier one is replaced."""
     exists = _holds(out, kind)
     if exists and not resume and not overwrite:
-        raise RunError(exists_already(out, f"a {kind}", resume=True, other=OTHER_OUT))
+        raise RunError(exists_already(out, f"a {kind}"))
     with replacing(out, overwrite and exists, inputs):
         try:
             out.mkdir(parents=True, exist_ok=True)

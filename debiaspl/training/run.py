@@ -18,7 +18,6 @@ from debiaspl.training.process import RunError
 from debiaspl.training.recipe import Recipe
 from debiaspl.training.settings import as_text
 
-OTHER_OUT = "another --out"
 _NO_RECIPE = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 """Exceptions from values that are not a recipe."""
 _FACTS: dict[str, Any] = {
@@ -66,7 +65,7 @@ class Run:
         if run.config_path.exists():
             if not resume:
                 what = f"a run of recipe {run.recipe().name!r}"
-                raise RunError(exists_already(folder, what, resume=True, other=OTHER_OUT))
+                raise RunError(exists_already(folder, what))
             if differing := _differences(run.recipe(), recipe):
                 raise RunError(
                     f"{folder} contains a run of another recipe ({'; '.join(differing)}). Resume it with its own "

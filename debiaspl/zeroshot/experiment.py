@@ -21,7 +21,6 @@ from debiaspl.features.saved import save_fit
 from debiaspl.files import exists_already, replacing, write_json, write_text
 from debiaspl.training import Run, RunError
 from debiaspl.training.process import find_device
-from debiaspl.training.run import OTHER_OUT
 from debiaspl.zeroshot.check import (
     ENOUGH_TO_TEST,
     HandedOut,
@@ -258,4 +257,4 @@ def check_place(out: Path, resume: bool) -> None:
         if not (out / MARK).exists():
             raise RunError(f"{out} is not empty and contains no run of debiaspl zeroshot. Choose another --out.")
         if not resume:
-            raise RunError(exists_already(out, "a zero-shot run", resume=True, other=OTHER_OUT))
+            raise RunError(exists_already(out, "a zero-shot run"))

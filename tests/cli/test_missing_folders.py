@@ -31,7 +31,7 @@ def test_a_folder_that_is_not_there_is_not_made(typed, file, tmp_path, monkeypat
     ran = said(f"my typo/deep/{file}")
     assert ran.exit_code == 1
     assert ran.stderr == (
-        f"error: my typo/deep/{file} cannot be written: the folder my typo/deep does not exist, nor does my typo. Fix "
+        f"error: my typo/deep/{file} cannot be written: the folder my typo/deep does not exist. Fix "
         "the name, or create the folder: mkdir -p 'my typo/deep'\n"
     )
     assert "the folder typo does not exist. Fix the name" in said(f"typo/{file}").stderr

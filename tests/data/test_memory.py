@@ -81,7 +81,7 @@ def test_a_file_larger_than_memory_is_refused(tmp_path, monkeypatch):
     (tmp_path / "a.jpg").touch()
     os.truncate(tmp_path / "a.jpg", 60_000_000)
     free(monkeypatch, 60_000_000)
-    with pytest.raises(BadImage, match=r"the file has 0\.1 GB, but only 0\.1 GB of memory are free"):
+    with pytest.raises(BadImage, match=r"the file needs 0\.1 GB of memory, but only 0\.1 GB are free"):
         FolderFiles(tmp_path, ("a.jpg",)).read(0)
     (tmp_path / "a.jpg").rename(tmp_path / "a.csv")
     with pytest.raises(PredictionsError, match=r"needs 0\.1 GB of memory"):

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from debiaspl.files import Busy, FileError, digest_of_file, locked, open_locked
+from debiaspl.files import Busy, FileError, digest_of_file, locked
+from debiaspl.files.whole import open_locked
 from debiaspl.training import Run, RunError
 from tests.training.tiny import TINY
 
@@ -23,7 +24,7 @@ def test_a_second_one_is_told_who_holds_it_and_nothing_is_left(tmp_path):
 
 def test_a_lock_on_a_file_that_was_just_removed_is_taken_anew(tmp_path, monkeypatch):
     path, seen = tmp_path / ".lock", []
-    monkeypatch.setattr("debiaspl.files.lock.is_at", lambda path, descriptor: seen.append(descriptor) or len(seen) > 1)
+    monkeypatch.setattr("debiaspl.files.whole.is_at", lambda path, descriptor: seen.append(descriptor) or len(seen) > 1)
     open_locked(path).close()
     assert len(seen) == 2
 

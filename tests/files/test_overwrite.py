@@ -76,12 +76,15 @@ def test_a_resumed_one_that_completes_removes_the_old_run_too():
 
 
 def test_a_folder_of_the_user_with_this_name_stays():
-    run("run.old", "the user's copy")
+    kept = {"run.old": "the user's copy", "run.old-kept": "renamed, to keep it"}
+    for name, mark in kept.items():
+        run(name, mark)
+    Path("run.old-kept", overwrite.NOTE).touch()
     run("run", "first")
     with replacing(Path("run"), True):
-        assert marks() == {"run.old": "the user's copy", "run.old2": "first"}
+        assert marks() == {**kept, "run.old2": "first"}
         run("run", "second")
-    assert marks() == {"run": "second", "run.old": "the user's copy"}
+    assert marks() == {"run": "second", **kept}
 
 
 @pytest.mark.parametrize(
