@@ -20,9 +20,8 @@ import torch
 from benchmarks.drawn import Drawn, encoded, parsed, record
 from debiaspl._chance import exact_interval
 from debiaspl.deploy.next import RANDOM, Pool
-from debiaspl.features.blend import PHOTOS
-from debiaspl.features.estimate import LEVEL, estimate, held_out
-from debiaspl.features.suspects import suspects
+from debiaspl.features.estimate import LEVEL, estimate, held_out, suspects
+from debiaspl.features.shares import PHOTOS
 from debiaspl.label.guide import EVERY, Guide
 from debiaspl.label.standing import SHOWN
 

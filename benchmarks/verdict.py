@@ -176,7 +176,7 @@ def choices(images: ImageSet, teacher: Kept) -> list[dict[str, Any]]:
         others = images.select((labels < 0).nonzero().flatten())
         scores = {"teacher alone": accuracy(said.label[labels < 0], others)}
         own = {name: recipes[key].changed(seed=seed) for name, key in {"alone": DEBIASPL, "taught": TAUGHT}.items()}
-        students = Students(EncodedImages(images, table, {}, (0.0, 0.0)), said, labels)
+        students = Students(EncodedImages(teacher.encoder, images, table, {}), said, labels)
         for name, recipe in own.items():
             scores[name] = accuracy(students.label(students.fit(recipe))[labels < 0], others)
         told = check_with_labels(said, labels, *students.crosscheck(own)).to_json()

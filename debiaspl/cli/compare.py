@@ -146,12 +146,10 @@ def _base_on_photos(
     """The recipe that all runs on photos share."""
     from debiaspl.photos.api import encoder_or_none
     from debiaspl.photos.choose import base_recipe
-    from debiaspl.photos.names import Allowed
     from debiaspl.photos.survey import survey
 
     labels, folders, features = wanted
-    found = survey(photos, labels, folders=folders == "use", features=features)
-    Allowed(True, folders).check(found)
+    found = survey(photos, labels, folders=folders, features=features, allow_names=True)
     return base_recipe(found, encoder_or_none(found, "cpu", encoder, settings), machine)
 
 

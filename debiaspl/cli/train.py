@@ -103,10 +103,10 @@ def train_command(
                 raise ValueError(f"{method} learns features of its own: leave out --features.")
             _train_start(photos, table, columns, folders == "ignore", method, settings or [], out, how, overwrite)
             return
-        from debiaspl.photos.names import Allowed
+        from debiaspl.photos.survey import survey
 
-        names = Allowed(allow_names, folders)
-        _train_photos(photos, features, (table, columns), encoder, method, settings or [], out, how, overwrite, names)
+        found = survey(photos, table, columns, folders, features, allow_names)
+        _train_photos(found, encoder, method, settings or [], out, how, overwrite)
 
 
 def _train_recipe(
@@ -143,31 +143,24 @@ def _train_recipe(
 
 
 def _train_photos(
-    folder: Path,
-    features: Path | None,
-    table: tuple[Path | None, Any],
+    photos: Any,
     encoder: str | None,
     method: str | None,
     settings: list[str],
     out: Path | None,
     how: Any,
     overwrite: bool,
-    names: Any,
 ) -> None:
-    """Choose a recipe and print it, train, and print what was measured. ``table`` is where the labels are, if not in
-    the folder, and the names of its columns."""
+    """Choose a recipe for these photos and print it, train, and print what was measured."""
     from debiaspl.photos.api import plan, report_of_photos, train
-    from debiaspl.photos.describe import about_shares, caption, handed_out, verdict
-    from debiaspl.photos.survey import survey
+    from debiaspl.photos.check import about_shares, caption, handed_out, verdict
     from debiaspl.training import Run
     from debiaspl.training.process import find_device
 
-    photos = survey(folder, *table, names.folders == "use", features)
-    names.check(photos)
     planned = plan(photos, find_device(how.device).type, encoder, method, settings, out, how.resume)
     if planned.frozen:
         _refuse_tensorboard(how)
-    elif features is not None:
+    elif photos.features is not None:
         raise ValueError(
             "--features are those of a frozen encoder: leave them out, or --encoder none and frozen=false."
         )
@@ -208,7 +201,8 @@ def _train_start(
 ) -> None:
     """Choose a recipe and print it, train, and print how to train from it. Labels only measure the features."""
     from debiaspl.photos.api import NETWORKS
-    from debiaspl.photos.start import choose_start, start_name, train_start
+    from debiaspl.photos.choose import choose_start, start_name
+    from debiaspl.photos.run import train_start
     from debiaspl.photos.survey import survey_for_start
     from debiaspl.training import Run
     from debiaspl.training.method import with_method

@@ -12,7 +12,7 @@ from debiaspl.data import DataError
 from debiaspl.data.tensor_file import read_tensor_file
 from debiaspl.deploy.chosen import chosen_folder
 from debiaspl.encoders import NetworkFacts
-from debiaspl.encoders.reach import require_hub
+from debiaspl.encoders.hub import require_hub
 from debiaspl.encoders.trained import find_weights
 from debiaspl.files import refuse_existing, write_bytes, write_json, write_text
 from debiaspl.training import Run, RunError

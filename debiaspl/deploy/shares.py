@@ -11,8 +11,7 @@ import torch
 from torch import Tensor
 
 from debiaspl._shares import distance
-from debiaspl.features.blend import PHOTOS
-from debiaspl.features.shares import ClassShares, certain, count_shares, smoothed
+from debiaspl.features.shares import PHOTOS, ClassShares, certain, count_shares, smoothed
 
 RUN, FOLDER, EVEN = "run", "folder", "even"
 ROUNDS = 10

@@ -2,8 +2,7 @@
 
 from debiaspl.encoders.encoder import Encoder, fingerprint
 from debiaspl.encoders.encoding import ImageFeatures, features_of
-from debiaspl.encoders.load import build_encoder, lite0_is_installed, load_encoder
-from debiaspl.encoders.network import EncoderNetwork
+from debiaspl.encoders.network import EncoderNetwork, build_encoder, lite0_is_installed, load_encoder
 from debiaspl.encoders.trained import NETWORKS, NetworkFacts, load_trained
 
 __all__ = [

@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from debiaspl.data import DataError
-from debiaspl.encoders.text import TextClassifier, TextSide, refuse_without_text
+from debiaspl.encoders.text import TextClassifier, TextSide, text_side
 
 VECTORS = 16
 BATCH = 32
@@ -62,8 +62,7 @@ def learned_text(
 ) -> TextClassifier:
     """A classifier from class names after words that are learned by cross-entropy from image features, (N, D), with
     everything else frozen. The authors crop and mirror the images in every epoch; here each is seen as it is."""
-    refuse_without_text(source, learned=True)
-    side = TextSide(source)
+    side = text_side(source, learned=True)
     prompts = Prompts(side, classes)
     drawn = torch.Generator().manual_seed(seed)
     width = side.config.text_config.hidden_size

@@ -23,6 +23,8 @@ class Encoder(nn.Module, ABC):
     offset: Tensor
     any_size: bool = False
     """Whether ``image_size`` may differ from the training size."""
+    may_read_text: bool = False
+    """Whether it is the image part of a model that could read class names too."""
 
     def __init__(
         self, name: str, num_features: int, image_size: int, mean: Sequence[float], std: Sequence[float]

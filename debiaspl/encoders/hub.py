@@ -1,19 +1,28 @@
-"""Vision models of the Hugging Face hub, or of a folder, with ``transformers``. None of their code is executed.
+"""Models of the Hugging Face hub, or of a folder, with ``transformers``. None of their code is executed.
 
 It works without torchvision: it only uses the model classes, and mean, deviation and size from
 ``preprocessor_config.json``.
 """
 
 import json
+import logging
+import os
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
+from urllib.parse import urlsplit
+from urllib.request import getproxies
 
 import torch
 from torch import Tensor, nn
 
+from debiaspl._extras import extra
+from debiaspl.data import DataError
 from debiaspl.encoders.encoder import Encoder
-from debiaspl.encoders.pretrained import Pretrained, transformers_package
 
+T = TypeVar("T")
 KIND = "transformers"
 # Models for images and texts, of which the image part is used.
 TOWERS = {
@@ -28,6 +37,110 @@ TOWERS |= {f"{kind}_vision_model": name for kind, name in tuple(TOWERS.items())}
 CLIP = [0.4815, 0.4578, 0.4082], [0.2686, 0.2613, 0.2758]
 # Entries about classes, which a feature extractor does not need; a thousand names are long.
 _ABOUT_CLASSES = ("id2label", "label2id", "num_labels", "problem_type", "_name_or_path", "transformers_version")
+_EXPECTED = (
+    "Expected efficientnet-lite0, the name of a model on the Hugging Face hub (which needs a network the first time), "
+    "or a folder made by save_pretrained, with config.json and model.safetensors; for texts also with a tokenizer."
+)
+PATIENCE = 5.0
+"""Timeout in seconds, unless HF_HUB_ETAG_TIMEOUT, the timeout of the hub's client, is longer. A lost first packet is
+sent again after one and after three seconds."""
+
+
+class Pretrained:
+    """A model by hub name or folder. Weights are read only as data, so that loading executes no code."""
+
+    def __init__(self, name_or_folder: str) -> None:
+        self.name, folder = name_or_folder, Path(name_or_folder).expanduser()
+        is_path = name_or_folder.startswith((".", "~", os.sep)) or name_or_folder.count("/") > 1
+        self.place = str(folder) if folder.is_dir() else name_or_folder
+        if folder.is_dir() and not (folder / "config.json").is_file():
+            raise DataError(f"the encoder {name_or_folder} is a folder without config.json. {_EXPECTED}")
+        if not folder.is_dir() and (is_path or folder.exists()):
+            found = "is a file" if folder.exists() else "does not exist"
+            raise DataError(f"the encoder {name_or_folder} {found}. {_EXPECTED}")
+        self.transformers = transformers_package()
+
+    def config(self) -> Any:
+        self.load(lambda: require_hub(self.place))
+        # By default transformers asks the user whether to execute the model's code.
+        return self.load(lambda: self.transformers.AutoConfig.from_pretrained(self.place, trust_remote_code=False))
+
+    def model(self, kind: Any) -> Any:
+        """The model, in eval mode and without gradients."""
+        loaded = self.load(lambda: kind.from_pretrained(self.place, use_safetensors=True))
+        return loaded.eval().requires_grad_(False)
+
+    def tokenizer(self) -> Any:
+        load = self.transformers.AutoTokenizer.from_pretrained
+        return self.load(lambda: load(self.place, trust_remote_code=False))
+
+    def preprocessing(self) -> dict[str, Any]:
+        """The content of ``preprocessor_config.json``; empty if there is none."""
+        try:
+            mixin = self.transformers.image_processing_utils.ImageProcessingMixin
+            values: dict[str, Any] = mixin.get_image_processor_dict(self.place)[0]
+        except OSError:
+            return {}
+        return values
+
+    def load(self, load: Callable[[], T]) -> T:
+        """The result of ``load``, or an error that says what is expected."""
+        try:
+            with _quiet(self.transformers):
+                return load()
+        except (ImportError, MemoryError):
+            raise
+        except Exception as error:  # safetensors, tokenizers and the hub have their own exceptions
+            reason = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
+            raise DataError(f"the encoder {self.name} could not be loaded: {reason}. {_EXPECTED}") from error
+
+
+def transformers_package() -> Any:
+    message = "encoders other than efficientnet-lite0 need transformers: pip install 'debiaspl[encoders]'"
+    return extra("transformers", message)
+
+
+@contextmanager
+def _quiet(transformers: Any) -> Iterator[None]:
+    """Context without the progress bars and notes of transformers and the hub, and without lists of unused weights."""
+    own, hub = transformers.utils.logging, logging.getLogger("huggingface_hub")
+    level, hub_level, bars = own.get_verbosity(), hub.level, own.is_progress_bar_enabled()
+    own.set_verbosity_error()
+    own.disable_progress_bar()
+    hub.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        own.set_verbosity(level)
+        hub.setLevel(hub_level)
+        if bars:
+            own.enable_progress_bar()
+
+
+def require_hub(name_or_folder: str) -> None:
+    """Raise ConnectionError if this is a name on the hub, it is not cached on this machine, and the hub cannot be
+    reached. Cases that only the hub's client can handle, such as a proxy, are left to it."""
+    from huggingface_hub import constants, try_to_load_from_cache
+
+    # The cache of transformers 4, which the hub's client does not search.
+    elsewhere = "TRANSFORMERS_CACHE" in os.environ
+    if Path(name_or_folder).is_dir() or constants.HF_HUB_OFFLINE or elsewhere or set(getproxies()) - {"no"}:
+        return
+    try:
+        if try_to_load_from_cache(name_or_folder, "config.json") is not None:
+            return
+    except ValueError:
+        return  # not a valid hub name: the hub's client reports that
+    place = urlsplit(constants.ENDPOINT)
+    patience = max(PATIENCE, float(os.environ.get("HF_HUB_ETAG_TIMEOUT") or 0))
+    try:
+        port = place.port or (80 if place.scheme == "http" else 443)
+        socket.create_connection((place.hostname or "", port), timeout=patience).close()
+    except OSError as error:
+        reason = error.strerror or error
+        raise ConnectionError(
+            f"{place.hostname} cannot be reached ({reason}), and the model is not cached on this machine"
+        ) from error
 
 
 class HubEncoder(Encoder):
@@ -48,6 +161,7 @@ class HubEncoder(Encoder):
         self.model.train().eval()  # some, such as LeViT, remember what follows from their weights
         # Convolutional models, whose output is a map, accept images of any size.
         self.any_size = getattr(output.last_hidden_state, "ndim", 0) == 4
+        self.may_read_text = config["model_type"] in ("clip_vision_model", "siglip_vision_model")
 
     @property
     def architecture(self) -> dict[str, Any]:

@@ -1,14 +1,48 @@
-"""A pretrained encoder with a new classifier, as a network."""
+"""Encoders by name, and a pretrained encoder with a new classifier, as a network."""
 
 from collections.abc import Mapping
+from importlib.util import find_spec
 from typing import Any
 
 from torch import Tensor, nn
 
-from debiaspl.encoders.efficientnet import NAME, EfficientNetLite0
+from debiaspl.encoders.efficientnet import NAME, PACKAGE, EfficientNetLite0
 from debiaspl.encoders.encoder import Encoder
-from debiaspl.encoders.load import build_encoder, load_encoder
-from debiaspl.models import Network, Scaling
+from debiaspl.encoders.hub import KIND, build_hub_encoder, load_hub_encoder
+from debiaspl.models import LinearNetwork, Network, Scaling
+
+
+def load_encoder(name_or_folder: str, weights: bool = True, image_size: int | None = None) -> Encoder:
+    """An encoder in eval mode.
+
+    Args:
+        name_or_folder: ``efficientnet-lite0`` (pip), a vision model on the Hugging Face hub, or its folder.
+        weights: False gives the same network with random weights.
+        image_size: side of the images inside the encoder; by default its training size. Convolutional encoders accept
+            any size, and a smaller one is faster.
+    """
+    if name_or_folder == NAME:
+        encoder = EfficientNetLite0(image_size or 224)
+        if weights:
+            encoder.load_pretrained()
+        return encoder.eval()
+    loaded = load_hub_encoder(name_or_folder, image_size)
+    return loaded if weights else build_encoder(loaded.architecture)
+
+
+def build_encoder(architecture: Mapping[str, Any]) -> Encoder:
+    """The network that ``encoder.architecture`` describes, with random weights, in eval mode."""
+    kind = architecture.get("kind")
+    if kind == NAME:
+        return EfficientNetLite0(int(architecture["image_size"])).eval()
+    if kind == KIND:
+        return build_hub_encoder(dict(architecture)).eval()
+    raise ValueError(f"the encoder kind is {kind!r}, expected {NAME} or {KIND}. Was it written by another version?")
+
+
+def lite0_is_installed() -> bool:
+    """Whether the weights of efficientnet-lite0 are installed, without reading them."""
+    return find_spec(PACKAGE) is not None
 
 
 class EncoderNetwork(Network):
@@ -36,21 +70,21 @@ class EncoderNetwork(Network):
         frozen: bool = False,
     ) -> None:
         encoder = EfficientNetLite0() if architecture is None else build_encoder(architecture)
-        self._set(encoder, num_classes, channels, source, frozen)
+        scaling = Scaling(encoder.num_features, unit=True) if frozen else None
+        self._set(encoder, nn.Linear(encoder.num_features, num_classes), scaling, source, channels)
 
     @classmethod
-    def of(cls, encoder: Encoder, num_classes: int, source: str) -> "EncoderNetwork":
-        """A network of an encoder that is frozen, and has its weights already."""
+    def of(cls, encoder: Encoder, fitted: LinearNetwork, source: str) -> "EncoderNetwork":
+        """A network of an encoder that has its weights already, and of the classifier that was fitted to its
+        features. It has all weights in common with both, none of which is to be trained."""
         network = cls.__new__(cls)
-        network._set(encoder, num_classes, 3, source, frozen=True)
-        return network.eval()
+        network._set(encoder, fitted.head, fitted.scaling, source)
+        return network.eval().requires_grad_(False)
 
-    def _set(self, encoder: Encoder, num_classes: int, channels: int, source: str, frozen: bool) -> None:
+    def _set(self, encoder: Encoder, head: nn.Linear, scaling: Scaling | None, source: str, channels: int = 3) -> None:
         super().__init__()
-        self.encoder, self.source, self.channels, self.frozen = encoder, source, channels, frozen
-        self.num_features = encoder.num_features
-        self.scaling = Scaling(self.num_features, unit=True) if frozen else None
-        self.head = nn.Linear(self.num_features, num_classes)
+        self.encoder, self.source, self.channels, self.frozen = encoder, source, channels, scaling is not None
+        self.num_features, self.scaling, self.head = encoder.num_features, scaling, head
 
     def embed(self, images: Tensor) -> Tensor:
         features = self.encoder.embed(images)

@@ -1,6 +1,7 @@
 """The text part of CLIP (Radford et al., 2021) and SigLIP (Zhai et al., 2023): class names as directions."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -10,7 +11,7 @@ from torch import Tensor
 
 from debiaspl.data import DataError
 from debiaspl.encoders.efficientnet import NAME
-from debiaspl.encoders.pretrained import Pretrained
+from debiaspl.encoders.hub import Pretrained
 from debiaspl.encoders.templates import TEMPLATES, filled
 
 KINDS = {"clip": "CLIPModel", "siglip": "SiglipModel"}
@@ -66,29 +67,25 @@ class TextSide:
         return F.normalize((self.model.text_projection(pooled) if clip else pooled).float(), dim=-1)
 
 
+def text_side(name_or_folder: str, learned: bool = False) -> TextSide:
+    """The text part of this encoder. Raises ValueError if it cannot read text or, if words are to be ``learned``, is no
+    CLIP."""
+    if name_or_folder != NAME:
+        with suppress(DataError, ImportError):  # also a tokenizer that is not installed
+            side = TextSide(name_or_folder)
+            if not learned or side.config.model_type == "clip":
+                return side
+    raise ValueError(
+        f"first_classifier is {'coop' if learned else 'text'}, but the encoder {name_or_folder} cannot read text that "
+        f"way. Expected a model of type {'clip' if learned else ' or '.join(KINDS)} with its tokenizer. With this one, "
+        "use first_classifier=random, means, graph or probe."
+    )
+
+
 def has_text_side(name_or_folder: str) -> bool:
     """Whether this encoder belongs to a model for images and texts, with a tokenizer."""
-    if name_or_folder == NAME:
-        return False
     try:
-        TextSide(name_or_folder)
-    except (DataError, ImportError):  # also a tokenizer that is not installed
+        text_side(name_or_folder)
+    except ValueError:
         return False
     return True
-
-
-def refuse_without_text(name_or_folder: str, learned: bool = False) -> None:
-    """Raise for an encoder that cannot read text or, if words are to be ``learned``, is no CLIP."""
-    kinds = "clip" if learned else " or ".join(KINDS)
-    if not has_text_side(name_or_folder) or (learned and TextSide(name_or_folder).config.model_type != "clip"):
-        raise ValueError(
-            f"first_classifier is {'coop' if learned else 'text'}, but the encoder {name_or_folder} cannot read text "
-            f"that way. Expected a model of type {kinds} with its tokenizer. With this one, use "
-            "first_classifier=random, means, graph or probe."
-        )
-
-
-def text_classifier(name_or_folder: str, classes: Sequence[str]) -> TextClassifier:
-    """A classifier from class names, by an encoder's text part."""
-    refuse_without_text(name_or_folder)
-    return TextSide(name_or_folder).classifier(classes)

@@ -12,11 +12,9 @@ from debiaspl._chance import mcnemar, wilson
 from debiaspl._confusion import Cells
 from debiaspl.data import UNLABELED, Hints
 from debiaspl.data.task import fold_of
-from debiaspl.features.blend import CLASSES, PHOTOS
-from debiaspl.features.calibration import Calibrated, calibrate
 from debiaspl.features.fit import Begin, Fitted, fit_recipe
+from debiaspl.features.shares import CLASSES, PHOTOS
 from debiaspl.features.table import FeatureTable
-from debiaspl.training.classifier import NAMED
 from debiaspl.training.recipe import Recipe
 
 SUPERVISED, GRAPH = "supervised", "graph"
@@ -24,6 +22,21 @@ MEASURES = {PHOTOS: "accuracy", CLASSES: "mean over classes"}
 """By what models are judged, by what is optimised."""
 SIGNIFICANT = 0.05
 """Two models differ significantly where chance alone would show as much less often than this."""
+
+TEMPERATURES = torch.logspace(-2, 4, 61, base=2.0, dtype=torch.float64)
+BINS = 10
+
+
+@dataclass(frozen=True)
+class Calibrated:
+    """By what logits are divided, and how far confidence then is from accuracy."""
+
+    temperature: float
+    error: float
+    """Mean distance of the confidence from the share that is right, in ten bins, of held-out labels."""
+    before: float
+    """The same at temperature 1."""
+    labels: int
 
 
 @dataclass(frozen=True)
@@ -147,8 +160,7 @@ def crosscheck(
     asked: Sequence[str] = (),
 ) -> list[Candidate]:
     """Fit every recipe once for each fold, without its labels, and predict these labels. The only label of a class is
-    always learned from, and so is not checked. ``hints`` as in ``fit_recipe``, and ``begin`` makes what
-    those that start from class names begin with, from the labels of a fold. ``asked`` is as in ``fit``."""
+    always learned from, and so is not checked. ``hints``, ``begin`` and ``asked`` are as in ``fit_recipe``."""
     table.sample(labels, next(iter(recipes.values())).fit_on)
     fold = fold_of(labels, folds, next(iter(recipes.values())).seed)
     predicted = {name: torch.full_like(labels, UNLABELED) for name in recipes}
@@ -157,10 +169,8 @@ def crosscheck(
     for number in range(folds):
         held_out = fold == number
         known = labels.masked_fill(held_out, UNLABELED)
-        named = None if begin is None else begin(known)
         for name, recipe in recipes.items():
-            own = named if recipe.first_classifier in NAMED else None
-            fitted = fit_recipe(recipe, table, known, classes, ids, hints, own, asked)
+            fitted = fit_recipe(recipe, table, known, classes, ids, hints, begin, asked)
             sure[name][held_out], predicted[name][held_out] = fitted.predict(table.features[held_out])
             if fitted.shares is not None and fitted.shares.weight:
                 blended[name].append((held_out.nonzero().flatten(), fitted))
@@ -189,6 +199,27 @@ def _calibrated(
         known = [fitted.shares.estimate for _, fitted in parts if fitted.shares is not None]
         share = share * torch.stack(known).mean(0)
     return calibrate(scores, label, share[label])
+
+
+def calibrate(logits: Tensor, label: Tensor, weight: Tensor) -> Calibrated:
+    """The temperature with the smallest cross-entropy of held-out labels, (N,). ``weight``, (N,), is how many rows each
+    of them stands for; ``logits`` are (N, C), and may be logarithms of probabilities."""
+    logits, weight = logits.double(), weight.double() / weight.double().sum()
+    costs = [-(weight * _chosen((logits / t).log_softmax(-1), label)).sum() for t in TEMPERATURES]
+    best = float(TEMPERATURES[int(torch.stack(costs).argmin())])
+    errors = [_error((logits / t).softmax(-1), label, weight) for t in (best, 1.0)]
+    return Calibrated(round(best, 4), round(errors[0], 4), round(errors[1], 4), len(label))
+
+
+def _chosen(values: Tensor, label: Tensor) -> Tensor:
+    return values.gather(-1, label[:, None]).squeeze(-1)
+
+
+def _error(probabilities: Tensor, label: Tensor, weight: Tensor) -> float:
+    confidence, said = probabilities.max(-1)
+    gap = weight * (confidence - (said == label).double())
+    bins = (confidence * BINS).long().clamp_max(BINS - 1)
+    return float(torch.zeros(BINS, dtype=torch.float64).index_add_(0, bins, gap).abs().sum())
 
 
 def compared(

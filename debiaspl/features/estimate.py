@@ -1,4 +1,4 @@
-"""How good a model of the labels so far is, and what more labels would bring.
+"""How good a model of the labels so far is, what more labels would bring, and which labels look wrong.
 
 Labels that were chosen by coverage are no random sample: a cross-check over them is too low, and the model's own
 confidence is too high. So one photo in five is asked at random. What models that did not learn from these labels say of
@@ -15,6 +15,7 @@ from debiaspl._chance import exact_interval
 from debiaspl.data import UNLABELED
 from debiaspl.features.fit import LINEAR, fit_recipe
 from debiaspl.features.table import FeatureTable
+from debiaspl.graph import directions, nearest
 from debiaspl.training.method import with_method
 
 FOLDS = 5
@@ -29,6 +30,10 @@ MORE = 10
 CURVE = 1 / 3
 """The error falls with this power of the number of labels: by coverage .3 from 2 to 5 a class and .5 from 1 to 5
 (results/photos/first_labels.json)."""
+SAME = 1 - 1e-5
+"""Photos whose features have this cosine are copies."""
+CONFIDENT = 0.75
+"""A model that is less sure does not contradict a label."""
 
 
 class HeldOut(NamedTuple):
@@ -105,3 +110,34 @@ def _predicted(table: FeatureTable, labels: Tensor, seed: int = 0) -> tuple[Tens
     fitted = fit_recipe(replace(QUICK, seed=seed), table, own, tuple(map(str, known.tolist())))
     confidence, predicted = fitted.predict(table.features)
     return confidence, known[predicted]
+
+
+class Suspect(NamedTuple):
+    """A label that looks wrong."""
+
+    row: int
+    other: int
+    """The class that is more likely."""
+    twin: bool = False
+    """Whether that is the label of a copy of the photo."""
+
+
+def suspects(features: Tensor, held: HeldOut) -> list[Suspect]:
+    """Copies with two labels, then labels that the cross-check contradicts, the most confident first. ``features``,
+    (N, D), are those of all rows. The only label of a class cannot be checked."""
+    copies = twins(features, held.rows, held.label)
+    wrong = ~held.right & (held.confidence > CONFIDENT)
+    order = [at for at in held.confidence.argsort(descending=True, stable=True).tolist() if wrong[at]]
+    seen = {one.row for one in copies}
+    checked = [Suspect(int(held.rows[at]), int(held.predicted[at])) for at in order]
+    return copies + [one for one in checked if one.row not in seen]
+
+
+def twins(features: Tensor, rows: Tensor, label: Tensor) -> list[Suspect]:
+    """Rows whose nearest one among the labeled ``rows`` is a copy with another label."""
+    if len(rows) < 2:
+        return []
+    near = nearest(directions(features[rows], features.float().mean(0)), 1)
+    other = label[near.places[:, 0]]
+    found = ((near.similarity[:, 0] >= SAME) & (other != label)).nonzero().flatten()
+    return [Suspect(int(rows[at]), int(other[at]), twin=True) for at in found.tolist()]

@@ -6,7 +6,7 @@
 Photos with a frozen encoder, zero-shot students and ``DebiasedClassifier`` all end here.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -15,8 +15,7 @@ from torch import Tensor
 
 from debiaspl.data import Hints, ImageSet, Task
 from debiaspl.data.images import StoredImages
-from debiaspl.features.blend import PHOTOS, blend
-from debiaspl.features.shares import ClassShares
+from debiaspl.features.shares import PHOTOS, ClassShares, blend
 from debiaspl.features.table import CHUNK, FeatureTable, ScaledRows
 from debiaspl.models import LinearNetwork
 from debiaspl.training.classifier import NAMED
@@ -140,22 +139,24 @@ def fit_recipe(
     classes: Sequence[str],
     ids: Sequence[str] = (),
     hints: Hints | None = None,
-    begin: Mapping[str, Tensor] | None = None,
+    begin: Begin | None = None,
     asked: Sequence[str] = (),
 ) -> Fitted:
     """``fit`` for a recipe; labels and names are those of all rows. ``hints`` are another model's labels, and ``ids``
-    names, for algorithms that use them; ``begin`` are initial weights instead of those that the recipe names.
-    ``asked`` as in ``fit``."""
+    names, for algorithms that use them; ``begin`` is for a recipe that starts from class names. ``asked`` as in
+    ``fit``."""
     table.sample(labels, recipe.fit_on)
     task, recipe = _task(recipe, table, labels, classes, ids, hints)
-    if begin is None:
-        if recipe.first_classifier in NAMED:
-            raise ValueError(
-                f"first_classifier is {recipe.first_classifier}, which needs an encoder that reads text. Use graph or "
-                "random."
-            )
-        begin = table.first_classifier(recipe.first_classifier, labels, len(classes))
-    step = fit_task(recipe, task, table.device, begin)
+    if recipe.first_classifier not in NAMED:
+        first = table.first_classifier(recipe.first_classifier, labels, len(classes))
+    elif begin is None:
+        raise ValueError(
+            f"first_classifier is {recipe.first_classifier}, which needs an encoder that reads text. Use graph or "
+            "random."
+        )
+    else:
+        first = begin(labels)
+    step = fit_task(recipe, task, table.device, first)
     network = LinearNetwork(table.features.shape[1], len(classes))
     network.load_state_dict(step.finished().state_dict())
     network.scaling = table.scaling

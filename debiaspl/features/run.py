@@ -1,8 +1,9 @@
-"""A frozen encoder on images: each is encoded once, and what follows needs only the table of features."""
+"""A frozen encoder on images: each is encoded once, a table of features is fitted, and a run folder is written."""
 
+import json
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -12,16 +13,15 @@ from torch import Tensor
 from debiaspl.data import DataError, ImageSet, Task
 from debiaspl.data.images import same_images
 from debiaspl.data.text import shown
-from debiaspl.encoders import Encoder, features_of, load_encoder
+from debiaspl.encoders import Encoder, EncoderNetwork, features_of, load_encoder
 from debiaspl.encoders.efficientnet import NAME
 from debiaspl.encoders.feature_folder import FEATURES
-from debiaspl.encoders.text import refuse_without_text, text_classifier
+from debiaspl.encoders.text import text_side
 from debiaspl.features.fit import Begin, Fitted, fit_recipe
-from debiaspl.features.saved import save_fit
 from debiaspl.features.table import CHUNK, FeatureTable
 from debiaspl.training.build import check
 from debiaspl.training.classifier import COOP, NAMED, TEXT, named_classifier, text_head
-from debiaspl.training.evaluate import Ending, Evaluation, timing
+from debiaspl.training.evaluate import Ending, Evaluation, about, basic_results, timing
 from debiaspl.training.log import ProgressLine
 from debiaspl.training.process import Interrupted, RunError, stop_requests
 from debiaspl.training.recipe import Recipe
@@ -35,12 +35,15 @@ HIDE = "hide"
 class EncodedImages:
     """The images that could be read, with their features."""
 
+    encoder: Encoder
     images: ImageSet
     table: FeatureTable
     skipped: dict[str, str]
     """Files that could not be read, with the reason."""
-    lengths: tuple[float, float]
-    """Mean lengths of the features, relative to their mean and to 0."""
+
+    def model(self, fitted: Fitted, source: str) -> EncoderNetwork:
+        """The fit as a network for images; ``source`` is where its encoder came from."""
+        return EncoderNetwork.of(self.encoder, fitted.network, source)
 
 
 def is_frozen(recipe: Recipe) -> bool:
@@ -63,7 +66,7 @@ def refuse_for_frozen(recipe: Recipe, images: ImageSet) -> None:
         name = "validation" if recipe.validation else "evaluate_every"
         raise ValueError(f"{name} is {getattr(recipe, name)}, but the labels are cross-checked. Use {name}=0.")
     if recipe.first_classifier in NAMED:
-        refuse_without_text(str(recipe.network.settings["source"]), learned=recipe.first_classifier == COOP)
+        text_side(str(recipe.network.settings["source"]), learned=recipe.first_classifier == COOP)
     blank = ImageSet(torch.zeros(len(images), 1), images.labels, images.classes, images.ids)
     labeled = blank.select((images.labels >= 0).nonzero().flatten())
     check(recipe, Task(labeled, blank.without_labels(), labeled))
@@ -82,50 +85,65 @@ def encode_images(images: ImageSet, encoder: Encoder, folder: Path, name: str, r
                 raise Interrupted(f"Stopped; {kept}. Resume with: {resume_command}", asked)
 
         values, skipped = features_of(images, encoder, folder, watch)
-    read = torch.tensor([number for number in range(len(images)) if number not in skipped], dtype=torch.int64)
     bad = {images.ids[number]: why for number, why in skipped.items()}
-    if not len(read):
+    if len(bad) == len(images):
         raise DataError(f"none of {len(images):,} images can be read: {shown([f'{n} ({w})' for n, w in bad.items()])}.")
-    readable = images.select(read) if bad else images
-    _refuse_lost(images, readable)
-    if bad:  # in place: a copy might not fit in memory
-        values, every = values[: len(read)], values
-        for rows, part in zip(torch.split(values, CHUNK), torch.split(read, CHUNK), strict=True):
-            rows.copy_(every[part])
-    table, parts = FeatureTable(values, unit=True, device=torch.device("cpu")), torch.split(values, CHUNK)
-    lengths = [sum(float((part - mean).norm(dim=-1).sum()) for part in parts) for mean in (table.scaling.mean, 0)]
-    return EncodedImages(readable, table, bad, (lengths[0] / len(values), lengths[1] / len(values)))
+    if bad:
+        read = torch.tensor([number for number in range(len(images)) if number not in skipped])
+        every, images = images, images.select(read)
+        if lost := set(every.labels.tolist()) - set(images.labels.tolist()) - {-1}:
+            names = ", ".join(images.classes[label] for label in sorted(lost))
+            raise DataError(f"no labeled image of {names} can be read. Every class needs one. Replace these files.")
+        # In place: a copy might not fit in memory.
+        for rows, part in zip(torch.split(values[: len(read)], CHUNK), torch.split(read, CHUNK), strict=True):
+            rows.copy_(values[part])
+        values = values[: len(read)]
+    return EncodedImages(encoder, images, FeatureTable(values, unit=True, device=torch.device("cpu")), bad)
 
 
-def class_name_weights(recipe: Recipe, encoded: EncodedImages, classes: Sequence[str]) -> Begin | None:
+def class_name_weights(recipe: Recipe, encoded: EncodedImages) -> Begin | None:
     """What makes the first classifier from the class names and the labels, if the recipe begins with it."""
     if recipe.first_classifier not in NAMED:
         return None
-    scaling, (centred, length) = encoded.table.scaling, encoded.lengths
-    source, is_fixed = str(recipe.network.settings["source"]), recipe.first_classifier == TEXT
-    fixed = text_classifier(source, classes) if is_fixed else None
+    features, scaling, classes = encoded.table.features, encoded.table.scaling, encoded.images.classes
+    parts = torch.split(features, CHUNK)
+    centred, length = (
+        sum(float((part - origin).norm(dim=-1).sum()) for part in parts) / len(features) for origin in (scaling.mean, 0)
+    )
+    source = str(recipe.network.settings["source"])
+    fixed = text_side(source).classifier(classes) if recipe.first_classifier == TEXT else None
 
+    @lru_cache(1)  # the methods of a fold have the same labels
     def begin(labels: Tensor) -> dict[str, Tensor]:
         known = (labels >= 0).nonzero().flatten()
-        text = fixed or named_classifier(recipe, classes, lambda: (encoded.table.features[known], labels[known]))
+        text = fixed or named_classifier(recipe, classes, lambda: (features[known], labels[known]))
         weight, bias = text_head(text, scaling.mean, centred / float(scaling.gain), length)
         return {"head.weight": weight, "head.bias": bias}
 
     return begin
 
 
-def _refuse_lost(images: ImageSet, readable: ImageSet) -> None:
-    lost = set(images.labels.tolist()) - set(readable.labels.tolist()) - {-1}
-    if lost:
-        names = ", ".join(images.classes[label] for label in sorted(lost))
-        raise DataError(f"no labeled image of {names} can be read. Every class needs one. Replace these files.")
-
-
-def unmeasured(images: ImageSet, fitted: Fitted, table: FeatureTable) -> Evaluation:
+def unmeasured(encoded: EncodedImages, fitted: Fitted) -> Evaluation:
     """Predictions of every image, without labels: where it was learned from, a prediction is not a measurement."""
-    confidence, label = fitted.predict(table.features)
-    none = torch.full_like(images.labels, -1)
-    return Evaluation(replace(images, labels=none, truth=none), label, confidence)
+    confidence, label = fitted.predict(encoded.table.features)
+    none = torch.full_like(encoded.images.labels, -1)
+    return Evaluation(replace(encoded.images, labels=none, truth=none), label, confidence)
+
+
+def save_fit(run: Run, recipe: Recipe, encoded: EncodedImages, fitted: Fitted, ending: Ending) -> dict[str, Any]:
+    """Write the model, ``predictions.csv`` and ``results.json``, and return the results. The run has begun."""
+    images, network = encoded.images, encoded.model(fitted, recipe.network.settings["source"])
+    unlabeled = int((images.labels < 0).sum())
+    results = basic_results(recipe, "frozen encoder", ending, images.counts(), unlabeled) | fitted.facts | ending.more
+    if skipped := {*ending.skipped, *encoded.skipped}:
+        results["skipped"] = sorted(skipped)
+    facts = about(recipe, images)
+    if (shares := results.get("shares")) is not None:
+        known = {name: shares[name] for name in ("estimate", "error", "weight", "counts", "optimise")}
+        known["temperature"] = fitted.temperature
+        facts = {name: json.dumps({**json.loads(text), "shares": known}) for name, text in facts.items()}
+    run.finish(network.state_dict(), facts, ending.predictions, results)
+    return results
 
 
 def train_encoded(
@@ -150,27 +168,22 @@ def train_encoded(
     encoder = encoder or load_encoder(settings.get("source", NAME), image_size=size)
     with run.begin(recipe):
         encoded = encode_images(images, encoder, kept, recipe.name, resume_command)
-        images = encoded.images
-        begin = class_name_weights(recipe, encoded, images.classes)
-        named = None if begin is None else begin(images.labels)
-        fitted = fit_recipe(recipe, encoded.table, images.labels, images.classes, images.ids, begin=named)
-        ending = _on_the_test_set(task.test, encoded, fitted, encoder, kept)
+        images, begin = encoded.images, class_name_weights(recipe, encoded)
+        fitted = fit_recipe(recipe, encoded.table, images.labels, images.classes, images.ids, begin=begin)
+        ending = _on_the_test_set(task.test, encoded, fitted, kept / "test")
         took = {"timing": timing(time.monotonic() - began, torch.device("cpu"))}
-        return save_fit(run, recipe, fitted, encoder, images, replace(ending, more=took))
+        return save_fit(run, recipe, encoded, fitted, replace(ending, more=took))
 
 
-def _on_the_test_set(test: ImageSet, encoded: EncodedImages, fitted: Fitted, encoder: Encoder, folder: Path) -> Ending:
+def _on_the_test_set(test: ImageSet, encoded: EncodedImages, fitted: Fitted, features: Path) -> Ending:
     rows = {name: row for row, name in enumerate(encoded.images.ids)}
     if set(test.ids) <= {*rows, *encoded.skipped} and same_images(test, encoded.images):
-        read = torch.tensor([place for place, name in enumerate(test.ids) if name in rows], dtype=torch.int64)
         skipped = {name: why for name, why in encoded.skipped.items() if name in test.ids}
-        own = [rows[test.ids[place]] for place in read.tolist()]
-        confidence, label = fitted.predict(encoded.table.features[own])
+        test = test.select([place for place, name in enumerate(test.ids) if name in rows])
+        confidence, label = fitted.predict(encoded.table.features[[rows[name] for name in test.ids]])
     else:
-        values, bad = features_of(test, encoder, folder / "test")
-        read = torch.tensor([place for place in range(len(test)) if place not in bad], dtype=torch.int64)
-        skipped = {test.ids[place]: why for place, why in bad.items()}
-        confidence, label = fitted.predict(values[read])
-    found = Evaluation(test.select(read), label, confidence, skipped)
-    text = "the fitted classifier, on the test set"
-    return Ending(found.confusion, text, found.to_csv(), frozenset({*skipped, *encoded.skipped}))
+        values, bad = features_of(test, encoded.encoder, features)
+        read, skipped = [place for place in range(len(test)) if place not in bad], {test.ids[n]: bad[n] for n in bad}
+        test, (confidence, label) = test.select(read), fitted.predict(values[read])
+    found = Evaluation(test, label, confidence, skipped)
+    return Ending(found.confusion, "the fitted classifier, on the test set", found.to_csv(), frozenset(skipped))

@@ -14,7 +14,7 @@ from PIL import Image
 from debiaspl.data.decode import BadImage, open_image
 from debiaspl.data.text import DataError
 from debiaspl.encoders.efficientnet import NAME
-from debiaspl.encoders.load import lite0_is_installed
+from debiaspl.encoders.network import lite0_is_installed
 from debiaspl.label.guide import Guide
 from debiaspl.label.order import Order
 from debiaspl.label.table import Table, why_unnameable

@@ -45,8 +45,7 @@ def standing(
     import torch
 
     from debiaspl.features import FeatureTable
-    from debiaspl.features.estimate import estimate, held_out
-    from debiaspl.features.suspects import suspects
+    from debiaspl.features.estimate import estimate, held_out, suspects
 
     number = {name: place for place, name in enumerate(classes)}
     given = [number.get(answers.get(file) or "", -1) for file in files]

@@ -11,12 +11,9 @@ from debiaspl.encoders import Encoder, lite0_is_installed, load_encoder
 from debiaspl.encoders.efficientnet import NAME as LITE0
 from debiaspl.features.run import is_frozen
 from debiaspl.photos.check import Check, Outcome, check_for, cross_check
-from debiaspl.photos.choose import wanted_size, working_size
-from debiaspl.photos.duration import cores, in_words, seconds_an_image
+from debiaspl.photos.choose import choose_with_start, wanted_size, working_size
 from debiaspl.photos.frozen import train_frozen
-from debiaspl.photos.names import Allowed
 from debiaspl.photos.run import count_runs, train_networks, with_check
-from debiaspl.photos.start import choose_with_start
 from debiaspl.photos.survey import Photos, survey
 from debiaspl.recipes import RECIPES
 from debiaspl.report.runs import write_report
@@ -59,7 +56,7 @@ class PhotoPlan:
         return self.recipe if self.start is None else replace(self.recipe, start="")
 
     def words(self) -> str:
-        """What will be trained, and how it is checked; with a frozen encoder also how long it takes."""
+        """What will be trained, and how it is checked."""
         recipe, begins = self.recipe, ""
         if recipe.first_classifier in NAMED:
             begins = (
@@ -71,10 +68,8 @@ class PhotoPlan:
             name = f"{self.encoder.name}, {'frozen' if self.frozen else 'fine-tuned'}"
             network = name[0].upper() + name[1:]
         about = f"{network}, at {self._size()}"
-        if self.frozen and self.encoder is not None:
-            took = in_words(len(self.photos.labels) * seconds_an_image(self.encoder, recipe.image_size))
-            when = f"About {took} on {cores(self.device)} to encode the photos that are not encoded yet."
-            return f"{about}. {self.check.words()} {when}{begins}"
+        if self.frozen:
+            return f"{about}. {self.check.words()}{begins}"
         features = ""
         if self.start is not None:
             steps = f"{self.start.steps:,} steps; to skip this: --set start="
@@ -172,15 +167,15 @@ def train_photos(
     """
     if resume and overwrite:
         raise ValueError("resume=True continues a run and overwrite=True replaces it. Expected one.")
-    photos = survey(Path(folder), None if labels is None else Path(labels), Columns(*columns), folders == "use")
-    Allowed(allow_names, folders, python=True).check(photos)
+    table = None if labels is None else Path(labels)
+    photos = survey(Path(folder), table, Columns(*columns), folders, allow_names=allow_names)
     machine = find_device(device).type
     settings = settings if optimise is None else [*settings, f"optimise={optimise}"]
     planned = plan(photos, machine, encoder, method, settings, None if out is None else Path(out), resume)
     with Run(planned.place).replacing(planned.inputs, overwrite):
-        train(planned, resume)
+        model = train(planned, resume).model
     report_of_photos(planned.place, photos.folder)
-    return load_model(planned.place, machine)
+    return load_model(planned.place, machine) if model is None else model
 
 
 def report_of_photos(place: Path, photos: Path) -> Path:

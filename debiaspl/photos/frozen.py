@@ -1,7 +1,7 @@
 """Photos with a frozen encoder: each is encoded once, a table of features is fitted, and one run folder is written."""
 
 import time
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -9,20 +9,26 @@ import torch
 from torch import Tensor
 
 from debiaspl._confusion import Cells
-from debiaspl.data import GivenLabels, ImageSet
+from debiaspl.data import GivenLabels
 from debiaspl.data.label_table import asked_for
+from debiaspl.deploy import SavedModel
+from debiaspl.deploy.shares import SavedShares
 from debiaspl.encoders import Encoder
 from debiaspl.encoders.feature_folder import FEATURES
-from debiaspl.features.blend import PHOTOS
 from debiaspl.features.crosscheck import Candidate, choose, compared, crosscheck
+from debiaspl.features.estimate import twins
 from debiaspl.features.fit import Fitted, fit_recipe
-from debiaspl.features.run import EncodedImages, class_name_weights, encode_images, refuse_for_frozen, unmeasured
-from debiaspl.features.saved import save_fit
-from debiaspl.features.shares import count_shares
-from debiaspl.features.suspects import twins
+from debiaspl.features.run import (
+    EncodedImages,
+    class_name_weights,
+    encode_images,
+    refuse_for_frozen,
+    save_fit,
+    unmeasured,
+)
+from debiaspl.features.shares import PHOTOS, count_shares
 from debiaspl.photos.check import TRAINED_WITH, Check, Outcome, cross_check, methods_to_compare
 from debiaspl.training import Recipe, Run
-from debiaspl.training.classifier import NAMED
 from debiaspl.training.evaluate import Ending, timing
 
 
@@ -33,61 +39,55 @@ def train_frozen(
     stopped finds the photos that it has encoded, and a finished one is not repeated."""
     run, began = Run.at(out, recipe, resume), time.monotonic()
     if (ended := run.results()) is not None:
-        return outcome_of(ended)
-    images = GivenLabels(**recipe.protocol.settings).read(recipe.data, recipe.image_size, stream=True)
+        return _outcome(ended)
+    protocol = GivenLabels(**recipe.protocol.settings)
+    images = protocol.read(recipe.data, recipe.image_size, stream=True)
     refuse_for_frozen(recipe, images)
     with run.begin(recipe):
-        encoded = encode_images(
-            images, encoder, features or out.resolve().parent / FEATURES, recipe.name, resume_command
-        )
-        check = cross_check(encoded.images.counts())
-        candidates, chosen, fitted = _fitted(recipe, encoded, check)
+        folder = features or out.resolve().parent / FEATURES
+        encoded = encode_images(images, encoder, folder, recipe.name, resume_command)
+        images, check = encoded.images, cross_check(encoded.images.counts())
+        table = Path(protocol.table) if protocol.table else Path(recipe.data) / "labels.csv"
+        how = asked_for(table, protocol.columns) if table.is_file() else {}
+        candidates, chosen, fitted = _fitted(recipe, encoded, check, [how.get(name, "") for name in images.ids if how])
         ending = _ending(candidates, chosen, fitted, encoded, check)
-        seconds = {"timing": timing(time.monotonic() - began, torch.device("cpu"))}
-        results = save_fit(run, recipe, fitted, encoder, encoded.images, replace(ending, more=ending.more | seconds))
-    return Outcome(tuple(candidates), check, chosen, results)
+        ending.more["timing"] = timing(time.monotonic() - began, torch.device("cpu"))
+        results = save_fit(run, recipe, encoded, fitted, ending)
+    network, (high, wide) = encoded.model(fitted, recipe.network.settings["source"]), images.images.shape[2:]
+    shares = results.get("shares")
+    saved = shares and SavedShares.of({**shares, "temperature": fitted.temperature}, images.num_classes)
+    model = SavedModel(network, images.classes, images.channels, (high, wide), saved)
+    return replace(_outcome(results), model=model)
 
 
-def _fitted(recipe: Recipe, encoded: EncodedImages, check: Check) -> tuple[list[Candidate], Candidate, Fitted]:
-    """The candidates, the one that is used, and its fit to all labels."""
+def _fitted(
+    recipe: Recipe, encoded: EncodedImages, check: Check, asked: list[str]
+) -> tuple[list[Candidate], Candidate, Fitted]:
+    """The candidates, the one that is used, and its fit to all labels. ``asked``: how each photo was chosen to be
+    labeled, as far as the table of labels says."""
     images, table = encoded.images, encoded.table
-    recipes = methods_to_compare(recipe, frozen=True)
-    begin = class_name_weights(recipe, encoded, images.classes)
+    recipes, begin = methods_to_compare(recipe, frozen=True), class_name_weights(recipe, encoded)
     everything = table, images.labels, images.classes, images.ids
-    asked = _asked(recipe, images)
-
-    def fit(name: str) -> Fitted:
-        own = begin(images.labels) if begin and recipes[name].first_classifier in NAMED else None
-        return fit_recipe(recipes[name], *everything, begin=own, asked=asked)
-
     if check.folds:
         candidates = crosscheck(recipes, *everything, check.folds, begin, None, asked)
         chosen = choose(candidates)
-        fitted = fit(chosen.name)
+        fitted = fit_recipe(recipes[chosen.name], *everything, begin=begin, asked=asked)
         if chosen.calibrated is not None and fitted.shares is not None and fitted.shares.weight:
             fitted = replace(fitted, temperature=chosen.calibrated.temperature)
         return candidates, chosen, fitted
-    fits = {name: fit(name) for name in recipes}
+    fits = {name: fit_recipe(one, *everything, begin=begin, asked=asked) for name, one in recipes.items()}
     known = (images.labels >= 0).nonzero().flatten()
-    predicted = {name: fitted.predict(table.features)[1] for name, fitted in fits.items()}
     candidates = [
-        compared(name, label, images.labels, known, images.num_classes, images.ids) for name, label in predicted.items()
+        compared(name, fitted.predict(table.features)[1], images.labels, known, images.num_classes, images.ids)
+        for name, fitted in fits.items()
     ]
     return candidates, candidates[-1], fits[candidates[-1].name]
-
-
-def _asked(recipe: Recipe, images: ImageSet) -> list[str]:
-    """How each photo was chosen to be labeled, as far as the table of labels says."""
-    protocol = GivenLabels(**recipe.protocol.settings)
-    table = Path(protocol.table) if protocol.table else Path(recipe.data) / "labels.csv"
-    found = asked_for(table, protocol.columns) if table.is_file() else {}
-    return [found.get(name, "") for name in images.ids] if found else []
 
 
 def _ending(
     candidates: list[Candidate], chosen: Candidate, fitted: Fitted, encoded: EncodedImages, check: Check
 ) -> Ending:
-    images, found = encoded.images, unmeasured(encoded.images, fitted, encoded.table)
+    images, found = encoded.images, unmeasured(encoded, fitted)
     known = (images.labels >= 0).nonzero().flatten()
     copies = twins(encoded.table.rows, known, images.labels[known])
     kind, how = "none", TRAINED_WITH
@@ -120,8 +120,8 @@ def _ending(
     if fitted.shares is not None:
         more["shares"] = _shares(fitted, images.labels, found.label)
     if fitted.temperature != 1 and chosen.calibrated is not None:
-        more["calibration"] = chosen.calibrated.to_json()
-    return Ending(chosen.confusion, how, found.to_csv(), frozenset(encoded.skipped), more)
+        more["calibration"] = asdict(chosen.calibrated)
+    return Ending(chosen.confusion, how, found.to_csv(), more=more)
 
 
 def _shares(fitted: Fitted, labels: Tensor, predicted: Tensor) -> dict[str, Any]:
@@ -140,18 +140,17 @@ def _shares(fitted: Fitted, labels: Tensor, predicted: Tensor) -> dict[str, Any]
     }
 
 
-def outcome_of(results: dict[str, Any]) -> Outcome:
-    """The outcome of a run that has ended, from its results."""
-    told = results["check"]
-    size = len(results["recall"])
+def _outcome(results: dict[str, Any]) -> Outcome:
+    """What was measured, from the results of a run."""
+    check, optimise = results["check"], results["recipe"].get("optimise") or PHOTOS
     candidates = tuple(
         Candidate(
             one["name"],
-            Cells.from_json(one["confusion"], size),
+            Cells.from_json(one["confusion"], len(results["recall"])),
             frozenset(one["right"]),
-            optimise=results["recipe"].get("optimise") or PHOTOS,
+            optimise=optimise,
         )
-        for one in told["candidates"]
+        for one in check["candidates"]
     )
-    chosen = next(one for one, said in zip(candidates, told["candidates"], strict=True) if said["chosen"])
-    return Outcome(candidates, Check(told["folds"], True, told["labels"]), chosen, results)
+    chosen = next(one for one, said in zip(candidates, check["candidates"], strict=True) if said["chosen"])
+    return Outcome(candidates, Check(check["folds"], True, check["labels"]), chosen, results)

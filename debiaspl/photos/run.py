@@ -15,7 +15,9 @@ from debiaspl._confusion import Cells
 from debiaspl.data import UNLABELED, GivenLabels, ImageSet, NoLabels, Task
 from debiaspl.deploy.chosen import hand_out
 from debiaspl.features.crosscheck import SUPERVISED, Candidate, choose
-from debiaspl.photos.check import TRAINED_WITH, Check, Outcome, cross_check, methods_to_compare
+from debiaspl.photos.check import TRAINED_WITH, Check, Outcome, check_for, cross_check, methods_to_compare
+from debiaspl.photos.choose import START_FOLDER
+from debiaspl.photos.survey import Photos
 from debiaspl.training import Choice, Interrupted, Recipe, Run, RunError
 from debiaspl.training.classifier import refuse_random_features
 from debiaspl.training.evaluate import Ending, Evaluation, Predict, on_the_test_set
@@ -23,20 +25,16 @@ from debiaspl.training.log import ProgressLine
 from debiaspl.training.loop import RunOptions, train_as
 from debiaspl.training.method import method_of
 
-CHECKS, START = "check", "start"
-"""Folders below the run's own."""
-
-
-CONTINUE = RunOptions(resume=True, go_on="train_photos(..., resume=True)")
-"""Runs below a run's folder are always continued."""
+CHECKS = "check"
+"""Folder of the folds, below that of the run."""
 
 
 def train_networks(
     recipe: Recipe,
     check: Check,
     out: Path,
-    resume: bool = False,
-    options: RunOptions = CONTINUE,
+    resume: bool,
+    options: RunOptions,
     start: Recipe | None = None,
 ) -> Outcome:
     """Train the recipe into ``out``, the supervised baseline into ``out/supervised`` and, where labels are
@@ -57,7 +55,7 @@ def train_networks(
     try:
         if start is not None and ended is None:
             told = replace(options, part="1 of 2: learning features", after=numbered.left / _images_a_step(start))
-            train_as(told, start, out / START, images)
+            train_as(told, start, out / START_FOLDER, images)
         results = [_trained(one, out, options, check, images, numbered, folder) for folder, one in methods.items()]
     except KeyboardInterrupt:  # between two runs, or for the second time
         raise Interrupted(f"Stopped. Resume with: {options.go_on}", signal.SIGINT) from None
@@ -218,3 +216,18 @@ def _end(check: Check, parts: list[dict[str, Any]], predict: Predict, task: Task
     told = {"kind": kind, "folds": check.folds, "labels": check.labels, "predicted": predicted, "right": right}
     more = {"check": told, "learned_from": list(task.labeled.ids)}
     return Ending(confusion, how, found.to_csv(), frozenset(found.skipped), more)
+
+
+def train_start(photos: Photos, recipe: Recipe, out: Path, options: RunOptions) -> dict[str, Any]:
+    """Train a start into ``out``; returns its results."""
+    ended = Run.at(out, recipe, options.resume).results()
+    images = None if ended else read_photos(recipe)
+    return train_as(replace(options, end=partial(_end_of_start, check_for(photos))), recipe, out, images)
+
+
+def _end_of_start(check: Check, predict: Predict, task: Task) -> Ending:
+    found = on_the_test_set(predict, task)
+    if not check.folds:
+        return found
+    more = {"check": {"kind": "held-out", "folds": check.folds, "labels": len(task.test)}}
+    return replace(found, evaluated="the averaged weights after the last step, on held-out labels", more=more)

@@ -1,5 +1,7 @@
-"""What a folder of photos holds: images, labels, classes and sizes."""
+"""What a folder of photos holds: images, labels, classes and sizes. Class names that are nearly always a mistake are
+refused before training, unless the user allows them."""
 
+import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
@@ -12,11 +14,18 @@ from debiaspl.data.decode import BadImage, open_image
 from debiaspl.data.label_table import USUAL, Columns
 from debiaspl.data.listing import Listing, list_folder, list_images
 from debiaspl.data.manifest import stored_for
-from debiaspl.data.text import shown
+from debiaspl.data.text import counted, means_no_value, shown
 
 FEWEST_IMAGES = 10
 LOOKED_AT = 32
 """How many photos are opened to see their size."""
+NAMED = 5
+"""Groups of classes that a message names."""
+NOT_YET = frozenset(
+    ("rest", "remaining", "todo", "tolabel", "tobelabeled", "tobelabelled", "unsorted", "unclassified", "uncategorized")
+)
+"""Names, in lower case and without signs, that usually mean "not labeled yet"."""
+_BETWEEN = re.compile(r"\s*[,;|/+&]\s*|\s+and\s+")
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,14 +94,24 @@ def survey(
     folder: Path,
     table: Path | None,
     columns: Columns = USUAL,
-    folders: bool = False,
+    folders: str | None = None,
     features: Path | None = None,
+    allow_names: bool = False,
 ) -> Photos:
-    """List a folder, or the names in a folder of features. Only a few photos are opened, for their size. ``folders`` as
-    in ``list_folder``; ``features`` is where features are kept."""
-    found = _surveyed(list_folder(folder, table, columns=columns, folders=folders), table, columns, folders)
+    """List a folder, or the names in a folder of features, and refuse doubtful class names unless they are allowed.
+    Only a few photos are opened, for their size.
+
+    ``folders`` says whether class folders beside a table are labels: ``use`` or ``ignore``; ``features`` is where
+    features are kept.
+    """
+    if folders not in (None, "use", "ignore"):
+        raise ValueError(f"folders is {folders!r}, expected use or ignore.")
+    use = folders == "use"
+    photos = _surveyed(list_folder(folder, table, columns=columns, folders=use), table, columns, use)
     stored = stored_for(features)
-    return replace(found, features=features, side=stored.side if stored else found.side)
+    photos = replace(photos, features=features, side=stored.side if stored else photos.side)
+    _refuse_doubtful(photos, folders, allow_names)
+    return photos
 
 
 def survey_for_start(folder: Path, table: Path | None, columns: Columns = USUAL, no_labels: bool = False) -> Photos:
@@ -139,3 +158,79 @@ def _side(image: Path | bytes) -> int | None:
         return min(open_image(image, None).size)
     except BadImage:
         return None
+
+
+def _refuse_doubtful(photos: Photos, folders: str | None, allow_names: bool) -> None:
+    """Raise for classes that are likely a mistake, and for labels that would be lost."""
+    if not allow_names and (doubt := _alike(photos) or _joined(photos) or _waiting(photos)):
+        raise DataError(f"{photos.source} has {doubt}, allow it: --allow-names, or allow_names=True in Python.")
+    if folders != "ignore" and photos.passed_over:
+        named = shown(sorted({file.split("/")[0] for file in photos.passed_over}))
+        raise DataError(
+            f"{photos.source} gives no label to {counted(photos.passed_over, 'photo')} in folders named like its "
+            f"classes: {named}. If these folders are labels too: --folders use. If only the table counts: --folders "
+            'ignore. (In Python: folders="use" or "ignore".)'
+        )
+
+
+def _alike(photos: Photos) -> str:
+    """Class names that differ only in capital letters and spaces: nearly always a typing mistake."""
+    spelled: dict[str, list[str]] = {}
+    for name in photos.classes:
+        spelled.setdefault(" ".join(name.casefold().split()), []).append(name)
+    groups, counts = [group for group in spelled.values() if len(group) > 1], _counts(photos)
+    if not groups:
+        return ""
+    named = "; ".join(" and ".join(_with_count(name, counts) for name in group) for group in groups[:NAMED])
+    more = f"; and {len(groups) - NAMED} more" if len(groups) > NAMED else ""
+    how = "move photos from one folder to the other and remove the empty one" if photos.in_folders else "write"
+    todo = []
+    for group in groups[:NAMED]:
+        # Keep a spelling without odd spaces that most photos have.
+        right = max(group, key=lambda name: (" ".join(name.split()) == name, counts[name]))
+        wrong = " and ".join(repr(name) for name in group if name != right)
+        todo.append(f"{wrong} to {right!r}" if photos.in_folders else f"{right!r} instead of {wrong}")
+    return (
+        f"class names that differ only in capital letters or spaces: {named}{more}. Each would be learned as a class "
+        f"of its own. If they are one, {how}: {', '.join(todo)}. If they are not"
+    )
+
+
+def _joined(photos: Photos) -> str:
+    """Names that are composed of other classes: two classes for one photo."""
+    joined, parts = [], set()
+    for name in photos.classes:
+        if own := {part for part in _BETWEEN.split(name) if part in photos.classes and part != name}:
+            joined.append(_with_count(name, _counts(photos)))
+            parts |= own
+    if not joined:
+        return ""
+    return (
+        f"{shown(joined, limit=NAMED)} as well as {shown(sorted(parts), limit=2 * NAMED)}. If that means several "
+        "classes for one photo: it would be learned as a class of its own. Keep one class for each photo, or leave it "
+        "without a label. If it is a class"
+    )
+
+
+def _waiting(photos: Photos) -> str:
+    """Names of photos that have no label yet."""
+    waiting = [
+        _with_count(name, _counts(photos))
+        for name in photos.classes
+        if re.sub(r"[\W_]+", "", name.casefold()) in NOT_YET or means_no_value(name)
+    ]
+    if not waiting:
+        return ""
+    how = f"rename the folder to {photos.folder / 'unlabeled'}" if photos.in_folders else "leave the label empty"
+    return (
+        f"the class {shown(waiting, limit=NAMED)}. If these photos have no label yet, {how}; otherwise they would be "
+        "learned as a class. If it is a class"
+    )
+
+
+def _counts(photos: Photos) -> dict[str, int]:
+    return dict(zip(photos.classes, photos.counts, strict=True))
+
+
+def _with_count(name: str, counts: dict[str, int]) -> str:
+    return f"{name!r} ({counts[name]:,} photo{'' if counts[name] == 1 else 's'})"

@@ -14,7 +14,7 @@ from debiaspl.data.label_table import USUAL, Columns
 from debiaspl.data.listing import list_folder
 from debiaspl.deploy.labeled import trained_with
 from debiaspl.deploy.saved import SavedModel
-from debiaspl.features.blend import PHOTOS
+from debiaspl.features.shares import PHOTOS
 
 HEADER = ("class", "right", "of", "recall", "95 % interval", "most often mistaken for")
 MANY, WORST = 40, 20

@@ -11,7 +11,7 @@ from debiaspl.algorithms import Algorithm
 from debiaspl.data import UNLABELED, Hints, ImageSet, Task
 from debiaspl.debias import ranks
 from debiaspl.encoders.coop import learned_text
-from debiaspl.encoders.text import TextClassifier, text_classifier
+from debiaspl.encoders.text import TextClassifier, text_side
 from debiaspl.graph import Graph, probe_weights, ridge_weights
 from debiaspl.models import Network, predict_set
 from debiaspl.models.heads import HiddenHead
@@ -224,7 +224,7 @@ def named_classifier(
     """From the class names; CoOp also learns from the features and labels of the ``labeled`` images."""
     source = str(recipe.network.settings["source"])
     if recipe.first_classifier == TEXT:
-        return text_classifier(source, classes)
+        return text_side(source).classifier(classes)
     return learned_text(source, classes, *labeled(), seed=recipe.seed)
 
 

@@ -17,7 +17,7 @@ from debiaspl._extras import extra
 from debiaspl.data.text import read_class_names
 from debiaspl.encoders import load_encoder
 from debiaspl.encoders.efficientnet import NAME, imagenet_classifier
-from debiaspl.encoders.pretrained import Pretrained
+from debiaspl.encoders.hub import Pretrained
 from debiaspl.encoders.templates import filled
 from debiaspl.zeroshot.teacher import CHUNK, EncodingTeacher
 

@@ -16,8 +16,7 @@ from debiaspl.data.text import csv_line
 from debiaspl.deploy.labeled import PERSON, TEACHER
 from debiaspl.deploy.labeled import ZEROSHOT as MARK
 from debiaspl.encoders.feature_folder import FEATURES
-from debiaspl.features.run import encode_images
-from debiaspl.features.saved import save_fit
+from debiaspl.features.run import encode_images, save_fit
 from debiaspl.files import exists_already, replacing, write_json, write_text
 from debiaspl.training import Run, RunError
 from debiaspl.training.process import find_device
@@ -125,7 +124,7 @@ class Experiment:
             run.config_path.unlink(missing_ok=True)  # an earlier one is replaced, with all results
             with run.begin(recipes[chosen]):
                 ending = students.ending(fits[chosen], TEACHER if given is None else PERSON)
-                save_fit(run, recipes[chosen], fits[chosen], encoder, students.images, ending)
+                save_fit(run, recipes[chosen], students.encoded, fits[chosen], ending)
             if used.chosen not in names.values():
                 write_text(out / "predictions.csv", predictions.to_csv())
             return ZeroShotOutcome(self._finish(out, predictions, labels, found, evaluate, used, verdict), used)

@@ -13,9 +13,9 @@ from debiaspl.deploy.labeled import TEACHER
 from debiaspl.encoders import Encoder, load_encoder
 from debiaspl.encoders.efficientnet import NAME as LITE0
 from debiaspl.features import Fitted, fit_recipe
-from debiaspl.features.blend import PHOTOS
 from debiaspl.features.crosscheck import Candidate, compared, crosscheck
 from debiaspl.features.run import EncodedImages, is_frozen, unmeasured
+from debiaspl.features.shares import PHOTOS
 from debiaspl.models import MODELS
 from debiaspl.recipes.frozen import frozen
 from debiaspl.training import Choice, Recipe
@@ -106,7 +106,7 @@ class Students:
         """``labels`` are one for each of the teacher's predictions, -1 for none. A class without a label cannot be
         learned, so students do not have it."""
         place = {name: row for row, name in enumerate(predictions.ids)}
-        self.table, self.predictions, self.skipped = encoded.table, predictions, encoded.skipped
+        self.table, self.predictions = encoded.table, predictions
         self.rows = torch.tensor([place[name] for name in encoded.images.ids])
         given = labels[self.rows]
         self.learned = torch.tensor(sorted(set(given.tolist()) - {UNLABELED}))
@@ -116,6 +116,7 @@ class Students:
         number[self.learned] = torch.arange(len(self.learned))
         classes = tuple(predictions.classes[label] for label in self.learned)
         self.images = ImageSet(encoded.images.images, number[given], classes, encoded.images.ids)
+        self.encoded = replace(encoded, images=self.images)
         hint = number[predictions.label[self.rows]]
         self.hints = Hints(hint, predictions.confidence[self.rows] * (hint >= 0))
 
@@ -138,7 +139,7 @@ class Students:
     def ending(self, fitted: Fitted, whose: str) -> Ending:
         """Predictions of all images. The true labels are not known: what is counted is how often the student agrees
         with its training labels, those of its ``teacher`` or of a ``person``."""
-        found, known = unmeasured(self.images, fitted, self.table), (self.images.labels >= 0).nonzero().flatten()
+        found, known = unmeasured(self.encoded, fitted), (self.images.labels >= 0).nonzero().flatten()
         classes = self.images.num_classes
         agreement = compared("student", found.label, self.images.labels, known, classes, self.images.ids)
         taught = whose == TEACHER
@@ -147,6 +148,5 @@ class Students:
             agreement.confusion,
             f"the averaged weights after the last step, against {what}",
             found.to_csv(),
-            frozenset(self.skipped),
-            {"check": {"kind": whose if taught else "none", "folds": 0, "labels": len(known)}},
+            more={"check": {"kind": whose if taught else "none", "folds": 0, "labels": len(known)}},
         )

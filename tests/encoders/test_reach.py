@@ -10,8 +10,9 @@ pytest.importorskip("transformers")
 
 import huggingface_hub as hub
 
-from debiaspl.encoders import load_encoder, reach
-from debiaspl.encoders.reach import require_hub
+from debiaspl.encoders import hub as encoders_hub
+from debiaspl.encoders import load_encoder
+from debiaspl.encoders.hub import require_hub
 from debiaspl.zeroshot.teacher import ClipTeacher
 
 
@@ -30,7 +31,7 @@ def nobody(monkeypatch, tmp_path):
     monkeypatch.setattr(hub.constants, "ENDPOINT", f"http://127.0.0.1:{port}")
     monkeypatch.setattr(hub.constants, "HF_HUB_OFFLINE", False)
     monkeypatch.setattr(hub.constants, "HF_HUB_CACHE", str(tmp_path / "kept"))
-    monkeypatch.setattr(reach, "getproxies", lambda: {"no": "localhost"})
+    monkeypatch.setattr(encoders_hub, "getproxies", lambda: {"no": "localhost"})
     return port
 
 
@@ -54,7 +55,7 @@ def test_a_hub_that_answers_or_need_not_be_asked_is_left_to_its_client(nobody, s
         changed.setattr(hub.constants, "HF_HUB_OFFLINE", True)
         require_hub("some/name")
     with monkeypatch.context() as changed:
-        changed.setattr(reach, "getproxies", lambda: {"https": "http://proxy"})
+        changed.setattr(encoders_hub, "getproxies", lambda: {"https": "http://proxy"})
         require_hub("some/name")
     with monkeypatch.context() as changed:
         changed.setattr(hub.constants, "ENDPOINT", f"http://127.0.0.1:{server}/mirror")
@@ -75,7 +76,7 @@ def test_the_client_of_the_hub_may_be_more_patient(nobody, monkeypatch):
         tries.append((place, timeout))
         raise TimeoutError("timed out")
 
-    monkeypatch.setattr(reach.socket, "create_connection", hears_nothing)
+    monkeypatch.setattr(encoders_hub.socket, "create_connection", hears_nothing)
     for patience in (None, "60"):
         if patience:
             monkeypatch.setenv("HF_HUB_ETAG_TIMEOUT", patience)

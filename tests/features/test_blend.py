@@ -5,8 +5,8 @@ import torch
 from torch import nn
 
 from debiaspl.features import FeatureTable, fit
-from debiaspl.features.blend import CLASSES, PHOTOS, blend, surest
 from debiaspl.features.fit import LINEAR, fit_recipe
+from debiaspl.features.shares import CLASSES, PHOTOS, blend, surest
 from tests.features.test_shares import EVEN, UNEVEN, labeled, made
 
 CPU = torch.device("cpu")

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from debiaspl.features.calibration import calibrate
+from debiaspl.features.crosscheck import calibrate
 
 
 @pytest.mark.parametrize("factor", [0.25, 1.0, 4.0])

@@ -5,8 +5,7 @@ import torch
 
 from debiaspl._chance import exact_interval
 from debiaspl.features import FeatureTable
-from debiaspl.features.estimate import MORE, TRUST, HeldOut, estimate, held_out
-from debiaspl.features.suspects import suspects
+from debiaspl.features.estimate import MORE, TRUST, HeldOut, estimate, held_out, suspects
 from tests.reference.exact import exact_interval as slow_interval
 
 CPU = torch.device("cpu")

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from debiaspl.features.logistic import TRUST, logistic
+from debiaspl.features.shares import TRUST, logistic
 from tests.reference.logistic import cost
 
 BOX = torch.Generator().manual_seed(0)

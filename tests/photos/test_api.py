@@ -8,7 +8,6 @@ import debiaspl
 from debiaspl.data import DataError
 from debiaspl.encoders import load_encoder
 from debiaspl.photos import api
-from debiaspl.photos.names import Allowed
 from debiaspl.photos.survey import survey
 from debiaspl.training import RunError
 from tests.data.photos import jpeg, patch
@@ -20,7 +19,9 @@ def test_photos_from_python(place, tmp_path, monkeypatch):
     settings, table = ["steps=4"], tmp_path / "odd.csv"
     table.write_text((place / "labels.csv").read_text().replace("file_name,label", "a,b").replace("flower", "rest"))
     asked = place / "photos", table, str(place / "encoder"), "runs/mine", settings
-    with pytest.raises(DataError, match=r"has the class 'rest' .* allow it: allow_names=True\."):
+    with pytest.raises(
+        DataError, match=r"has the class 'rest' .* allow it: --allow-names, or allow_names=True in Python\."
+    ):
         debiaspl.train_photos(*asked, device="cpu", columns=("a", "b"))
     model = debiaspl.train_photos(*asked, device="cpu", columns=("a", "b"), allow_names=True)
     assert model.classes == (CLASSES[0], "rest")
@@ -40,12 +41,12 @@ def test_errors_name_the_argument_that_allows_it(tmp_path):
     for number, name in enumerate(["Owl"] * 4 + ["owl"] * 4 + ["day 1"] * 4):
         (tmp_path / name).mkdir(exist_ok=True)
         (tmp_path / name / f"{number:02d}.jpg").write_bytes(jpeg(patch(0, number, SIDE)))
-    with pytest.raises(DataError, match=r"allow it: allow_names=True\."):
+    with pytest.raises(DataError, match=r"allow it: --allow-names, or allow_names=True in Python\."):
         debiaspl.train_photos(tmp_path)
     (tmp_path / "labels.csv").write_text("file_name,label\nday 1/08.jpg,owl\nday 1/09.jpg,heron\n")
-    with pytest.raises(DataError, match=r'labels too: folders="use". If only the table counts: folders="ignore"'):
+    with pytest.raises(DataError, match=r'labels too: --folders use\. .*folders="use" or "ignore"'):
         debiaspl.train_photos(tmp_path)
-    Allowed(folders="ignore", python=True).check(survey(tmp_path, None))
+    survey(tmp_path, None, folders="ignore")
     with pytest.raises(ValueError, match=r"^folders is 'maybe', expected use or ignore\."):
         debiaspl.train_photos(tmp_path, folders="maybe")
 

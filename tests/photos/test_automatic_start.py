@@ -7,9 +7,8 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from debiaspl.photos import run
-from debiaspl.photos import start as start_module
-from debiaspl.photos.start import AUTOMATIC_FROM, choose_with_start, starts_by_itself
+from debiaspl.photos import choose, run
+from debiaspl.photos.choose import AUTOMATIC_FROM, choose_with_start, starts_by_itself
 from debiaspl.recipes.lengths import START
 from debiaspl.training.log import ProgressLine
 from tests.photos.digits import write_digits
@@ -24,10 +23,8 @@ STEPS = ("--set", "steps=6", "--set", "network.width=4", "--set", "checkpoint_ev
 def photos(tmp_path, monkeypatch):
     """Enough of them, on this machine."""
     monkeypatch.setitem(AUTOMATIC_FROM, "cpu", 60)
-    real = start_module.automatic_start
-    monkeypatch.setattr(
-        start_module, "automatic_start", lambda *asked: real(*asked).changed(steps=6, checkpoint_every=2)
-    )
+    real = choose.automatic_start
+    monkeypatch.setattr(choose, "automatic_start", lambda *asked: real(*asked).changed(steps=6, checkpoint_every=2))
     return write_digits(tmp_path / "photos", labeled=12)
 
 

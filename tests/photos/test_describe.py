@@ -6,9 +6,7 @@ import pytest
 
 from debiaspl._confusion import Cells
 from debiaspl.features.crosscheck import Candidate, choose
-from debiaspl.photos.check import Check, Outcome
-from debiaspl.photos.describe import about_shares, caption, handed_out, verdict
-from debiaspl.photos.duration import in_words
+from debiaspl.photos.check import Check, Outcome, about_shares, caption, handed_out, verdict
 
 
 def candidate(name, right, folder="", total=40):
@@ -86,13 +84,3 @@ def test_shares_are_shown_beside_those_of_the_labels():
     assert "gull is 50 % of your labels, but about 80 %" in apart
     assert len(about_shares({"shares": {**values, "labels": [0.75, 0.25]}, "unlabeled": 100}, ("gull", "owl"))) == 1
     assert about_shares({"unlabeled": 100}, ("gull", "owl")) == []
-
-
-def test_times_in_words():
-    assert [in_words(seconds) for seconds in (2, 44, 130, 9 * 60, 7200)] == [
-        "10 seconds",
-        "40 seconds",
-        "2 minutes",
-        "9 minutes",
-        "2.0 hours",
-    ]

@@ -8,8 +8,7 @@ import pytest
 from debiaspl.models import trained_network
 from debiaspl.photos import run
 from debiaspl.photos import survey as survey_module
-from debiaspl.photos.choose import choose
-from debiaspl.photos.start import choose_start
+from debiaspl.photos.choose import choose, choose_start
 from debiaspl.photos.survey import survey, survey_for_start
 from debiaspl.recipes import recipe
 from debiaspl.training import Run, train

@@ -6,7 +6,6 @@ import pytest
 
 pytest.importorskip("transformers")
 
-from debiaspl.photos.names import Allowed, alike
 from debiaspl.photos.survey import survey
 from tests.data.photos import jpeg, patch
 from tests.photos.user import SIDE, debiaspl
@@ -81,19 +80,6 @@ def test_a_bad_encoder_leaves_nothing(place, tmp_path):
     assert not (tmp_path / "run").exists()
 
 
-@pytest.mark.parametrize(
-    ("classes", "groups"),
-    [
-        (("Owl", "owl", "heron"), [["Owl", "owl"]]),
-        (("grey  owl", "grey owl", "Grey owl "), [["grey  owl", "grey owl", "Grey owl "]]),
-        (("Straße", "STRASSE", "a", "A"), [["Straße", "STRASSE"], ["a", "A"]]),
-        (("owl", "owls", "grey owl", "greyowl"), []),
-    ],
-)
-def test_names_that_are_alike(classes, groups):
-    assert alike(classes) == groups
-
-
 def test_classes_that_differ_in_capitals_or_spaces_alone_are_refused_unless_allowed(place, tmp_path):
     names = ["Owl", "Owl", "owl ", "grey  owl", "grey owl", "Unlabeled"]
     table, out = tmp_path / "labels.csv", tmp_path / "run"
@@ -130,31 +116,27 @@ def in_folders(root, *names):
 
 def test_folders_that_may_be_no_class(tmp_path, caplog):
     photos = in_folders(tmp_path / "photos", *["owl"] * 3, *["heron"] * 3, *["Unlabelled"] * 3, *["rest"] * 3)
-    found = survey(photos, None)
-    assert found.classes == ("heron", "owl", "rest")
-    assert "Unlabelled/ contains photos without a label." in caplog.text
     words = r"has the class 'rest' \(3 photos\)\. .* rename the folder to .*photos/unlabeled; .*--allow-names"
     with pytest.raises(ValueError, match=words):
-        Allowed().check(found)
-    Allowed(True).check(found)
+        survey(photos, None)
+    assert "Unlabelled/ contains photos without a label." in caplog.text
+    assert survey(photos, None, allow_names=True).classes == ("heron", "owl", "rest")
 
 
 def test_class_folders_beside_a_table_are_asked_about(tmp_path):
     photos = in_folders(tmp_path / "photos", *["owl"] * 4, *["heron"] * 4, *["day 1"] * 4)
     (tmp_path / "t.csv").write_text("file_name,label\nowl/00.jpg,\nday 1/08.jpg,owl\nday 1/09.jpg,heron\n")
-    found = survey(photos, tmp_path / "t.csv")
     with pytest.raises(
         ValueError, match=r"no label to 7 photos in folders .* like its classes: heron, owl\. .*--folders use"
     ):
-        Allowed().check(found)
-    both = survey(photos, tmp_path / "t.csv", folders=True)
-    Allowed().check(both)
+        survey(photos, tmp_path / "t.csv")
+    both = survey(photos, tmp_path / "t.csv", folders="use")
     assert both.classes == ("day 1", "heron", "owl")
     assert (both.counts, both.unlabeled) == ([2, 5, 4], 1)
     assert both.protocol["folders"] is True
     ran = debiaspl("train", photos, "--labels", tmp_path / "t.csv", "--folders", "maybe", "--out", tmp_path / "run")
-    assert ran.output == "error: --folders is 'maybe', expected use or ignore.\n"
-    Allowed(True, "ignore").check(found)
+    assert ran.output == "error: folders is 'maybe', expected use or ignore.\n"
+    assert survey(photos, tmp_path / "t.csv", folders="ignore").unlabeled == 10
     ran = debiaspl("compare", photos, "--labels", tmp_path / "t.csv", "--out", tmp_path / "run")
     assert "no label to 7 photos in folders named like its classes" in ran.output
 

@@ -19,7 +19,6 @@ from debiaspl.deploy.chosen import CHOSEN, LARGEST, chosen_folder
 from debiaspl.estimator import DebiasedClassifier
 from debiaspl.files import guarded
 from debiaspl.label.table import Table
-from debiaspl.photos.names import Allowed
 from debiaspl.photos.survey import survey
 from debiaspl.training import RunError, train
 from tests.data.photos import jpeg, patch, write_folder
@@ -39,10 +38,9 @@ def test_a_missing_value_is_not_a_class(tmp_path, label):
     files = sorted(str(path.relative_to(tmp_path)) for path in tmp_path.glob("*/*"))
     rows = [f"{file},{('cat', 'dog', label)[number % 3]}" for number, file in enumerate(files)]
     (tmp_path / "labels.csv").write_text("\n".join(["file_name,label", *rows]))
-    photos = survey(tmp_path, None)
     with pytest.raises(DataError, match=f"{label!r}".replace("?", r"\?")):
-        Allowed(folders="ignore").check(photos)
-    Allowed(True, folders="ignore").check(photos)
+        survey(tmp_path, None, folders="ignore")
+    survey(tmp_path, None, folders="ignore", allow_names=True)
     y = np.array(["cat", "dog", label] * 10, dtype=object if label == "-1" else None)
     if label != "-1":  # NumPy turns ["cat", -1] into strings: that is no label
         with pytest.raises(ValueError, match="no label"):

@@ -15,7 +15,7 @@ from debiaspl.encoders import EncoderNetwork, load_encoder
 from debiaspl.encoders.text import TextClassifier
 from debiaspl.features.fit import LINEAR
 from debiaspl.features.run import class_name_weights, encode_images, train_encoded
-from debiaspl.models import scale
+from debiaspl.models import LinearNetwork, scale
 from debiaspl.photos.frozen import train_frozen
 from debiaspl.recipes.frozen import frozen
 from debiaspl.training import Choice, Recipe, Run
@@ -88,9 +88,10 @@ def test_a_run_begins_with_what_the_model_itself_says(photos, tmp_path, kind, is
     if is_frozen:
         encoder = load_encoder(str(model), image_size=recipe.network.settings["architecture"]["image_size"])
         made = encode_images(task.every_image(), encoder, tmp_path / "features", "run", "again")
-        network = EncoderNetwork.of(encoder, 2, str(model))
-        network.scaling = made.table.scaling
-        weights = class_name_weights(recipe, made, made.images.classes)(made.images.labels)
+        linear = LinearNetwork(encoder.num_features, 2)
+        linear.scaling = made.table.scaling
+        network = EncoderNetwork.of(encoder, linear, str(model))
+        weights = class_name_weights(recipe, made)(made.images.labels)
         network.load_state_dict(network.state_dict() | weights)
     else:
         network = Step(recipe, task, CPU).student.eval()

@@ -110,7 +110,7 @@ def test_a_folder_that_is_not_a_complete_model_is_refused(folder, tmp_path):
 
 
 def test_nobody_is_asked_whether_to_execute_code(folder, tmp_path, monkeypatch):
-    from debiaspl.encoders.pretrained import Pretrained
+    from debiaspl.encoders.hub import Pretrained
 
     monkeypatch.setattr("builtins.input", lambda *_: "y")
     foreign = shutil.copytree(folder, tmp_path / "foreign")
