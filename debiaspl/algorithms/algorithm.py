@@ -217,6 +217,13 @@ class WeakToStrong(Algorithm):
         super().__init__(correction)
         self.unlabeled_weight, self.joint = unlabeled_weight, joint
 
+    def both_losses(
+        self, logits: Tensor, labels: Tensor, logits_strong: Tensor, label: Tensor, weight: Tensor
+    ) -> dict[str, Tensor]:
+        """Of the labeled images, and of strong views with their pseudo-labels and weights."""
+        unlabeled = self.unlabeled_weight * self.unlabeled_loss(logits_strong, label, weight)
+        return {"labeled": self.labeled_loss(logits, labels), "unlabeled": unlabeled}
+
 
 class SelfSupervised(Algorithm):
     """Learns features from two strong views, without labels, as a start for runs that learn from labels afterwards.

@@ -12,7 +12,7 @@ from debiaspl._checks import within
 from debiaspl.debias import ranks
 from debiaspl.debias.correction import at_least_float32
 from debiaspl.models.average import as_buffers
-from debiaspl.models.heads import NormActivateRows
+from debiaspl.models.network import NormActivateRows
 
 NONE = -1e4
 """Replaces the similarity of unused places: its softmax weight is 0, and 0 times it is 0."""

@@ -88,10 +88,7 @@ class FixMatch(WeakToStrong):
 
         # The margin is wider where the bias is stronger; the mean is over the whole batch, kept or not.
         self.report_labels(logits_weak, confidence, label, kept)
-        return {
-            "labeled": self.labeled_loss(logits, labels),
-            "unlabeled": self.unlabeled_weight * self.unlabeled_loss(logits_strong, label, kept),
-        }
+        return self.both_losses(logits, labels, logits_strong, label, kept)
 
     def _losses_of_views(self, predicted: Logits, labels: Tensor) -> dict[str, Tensor]:
         """One label set from each weak view and one from the mean of their logits, each used for every strong view; or

@@ -49,10 +49,7 @@ class FlexMatch(WeakToStrong):
         keep = confidence >= thresholds[label]
         self._remember(batch.positions, label, confidence >= self.threshold)
         self.report_labels(logits_weak, confidence, label, keep, threshold=thresholds.mean())
-        return {
-            "labeled": self.labeled_loss(logits, batch.labels),
-            "unlabeled": self.unlabeled_weight * self.unlabeled_loss(logits_strong, label, keep),
-        }
+        return self.both_losses(logits, batch.labels, logits_strong, label, keep)
 
     def thresholds(self) -> Tensor:
         """Threshold of each class, (C,), from the latest labels."""

@@ -55,10 +55,7 @@ class FreeMatch(WeakToStrong):
         self._follow(confidence, probabilities, label)
         keep = confidence >= self.thresholds()[label]
         self.report_labels(logits_weak, confidence, label, keep, threshold=self.global_threshold)
-        losses = {
-            "labeled": self.labeled_loss(logits, batch.labels),
-            "unlabeled": self.unlabeled_weight * self.unlabeled_loss(logits_strong, label, keep),
-        }
+        losses = self.both_losses(logits, batch.labels, logits_strong, label, keep)
         if self.fairness_weight:
             losses["fairness"] = self.fairness_weight * self._fairness(logits_strong, keep)
         return losses

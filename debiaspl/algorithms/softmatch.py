@@ -63,10 +63,7 @@ class SoftMatch(WeakToStrong):
         self.variance.lerp_(everyone.var(correction=min(1, len(everyone) - 1)), 1 - self.decay)
         weight = self.weights(confidence)
         self.report_labels(logits_weak, confidence, label, confidence >= self.mean, weight=weight.mean())
-        return {
-            "labeled": self.labeled_loss(logits, batch.labels),
-            "unlabeled": self.unlabeled_weight * self.unlabeled_loss(logits_strong, label, weight),
-        }
+        return self.both_losses(logits, batch.labels, logits_strong, label, weight)
 
     def weights(self, confidence: Tensor) -> Tensor:
         """Weights from 0 to 1, in the shape of ``confidence``."""

@@ -45,10 +45,7 @@ class TaughtFixMatch(WeakToStrong):
         keep = confident | (hint >= 0)
 
         self.report_labels(logits_weak, confidence, label, keep, taught=(keep & ~confident).float().mean())
-        return {
-            "labeled": self.labeled_loss(logits, batch.labels),
-            "unlabeled": self.unlabeled_weight * self.unlabeled_loss(logits_strong, label, keep),
-        }
+        return self.both_losses(logits, batch.labels, logits_strong, label, keep)
 
 
 class GraphLabels(WeakToStrong):
@@ -90,10 +87,7 @@ class GraphLabels(WeakToStrong):
         kept = (confidence >= self.threshold) & (label >= 0)  # another model's hints may have no label
         label = label.clamp_min(0)
         self.report_labels(logits_weak, confidence, label, kept)
-        return {
-            "labeled": self.labeled_loss(logits, batch.labels),
-            "unlabeled": self.unlabeled_weight * self.unlabeled_loss(logits_strong, label, kept),
-        }
+        return self.both_losses(logits, batch.labels, logits_strong, label, kept)
 
 
 def _given(hints: Hints | None, name: str) -> Hints:

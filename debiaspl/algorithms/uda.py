@@ -71,10 +71,5 @@ class UDA(WeakToStrong):
 
     def limit(self, progress: Tensor, classes: int) -> Tensor:
         """The highest probability of a label that is still learned from (eta), at this share of the training."""
-        if self.annealing == "log":
-            growth = 1 - (-5 * progress).exp()
-        elif self.annealing == "exp":
-            growth = (5 * (progress - 1)).exp()
-        else:
-            growth = progress
-        return growth * (1 - 1 / classes) + 1 / classes
+        grown = {"linear": progress, "log": 1 - (-5 * progress).exp(), "exp": (5 * (progress - 1)).exp()}
+        return grown[self.annealing] * (1 - 1 / classes) + 1 / classes

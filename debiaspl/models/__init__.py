@@ -2,11 +2,10 @@
 
 from debiaspl.models.average import Average, FurtherHead, further_heads
 from debiaspl.models.experts import ResNetExperts, WideExperts
-from debiaspl.models.network import LinearNetwork, Network, SmallNet
+from debiaspl.models.network import LinearNetwork, Network, Scaling, SmallNet, scale
 from debiaspl.models.predict import Seen, predict_set
 from debiaspl.models.resnet import ResNet
 from debiaspl.models.resnet9 import ResNet9
-from debiaspl.models.scaling import Scaling, scale
 from debiaspl.models.start import (
     ALGORITHM,
     TrainedNetwork,
@@ -25,14 +24,9 @@ __all__ = [
     "LinearNetwork",
     "Network",
     "ResNet",
-    "ResNet9",
-    "ResNet18",
-    "ResNetExperts",
     "Scaling",
     "Seen",
-    "SmallNet",
     "TrainedNetwork",
-    "WideExperts",
     "WideResNet",
     "first_heads",
     "first_weights",

@@ -8,7 +8,7 @@ from debiaspl.debias.heads import NormalisedHead
 from debiaspl.kernels.norm import NormActivate
 from debiaspl.models.network import Network, initialise
 from debiaspl.models.resnet import BLOCKS, ResNet, stage
-from debiaspl.models.wrn import EPS, SLOPE, Block, WideResNet
+from debiaspl.models.wrn import EPS, SLOPE, WideResNet, stages, through
 
 
 class Experts(Network):
@@ -30,13 +30,10 @@ class WideExperts(Experts):
     """WRN-depth-width, of which the experts share the first of three stages.
 
     Args:
-        num_classes: number of classes.
-        channels: channels of the images.
         depth: number of layers, 6 n + 4 for three stages of n blocks.
         width: factor on the channels of the original ResNet.
         experts: number of experts; RIDE has 2 to 4.
         narrower: factor on the channels of an expert's own stages.
-        norm_momentum: momentum of the batch norm statistics; higher is faster.
     """
 
     def __init__(
@@ -62,12 +59,9 @@ class ResNetExperts(Experts):
     """ResNet for photos, of which the experts share the first two of four stages.
 
     Args:
-        num_classes: number of classes.
-        channels: channels of the images.
         depth: 18 or 50 layers.
         experts: number of experts; RIDE has 2 to 4.
         narrower: factor on the channels of an expert's own stages.
-        norm_momentum: momentum of the batch norm statistics; higher is faster.
     """
 
     def __init__(
@@ -102,21 +96,17 @@ class _WideShared(nn.Module):
         self.stem, self.blocks = whole.stem, whole.blocks[:count]
 
     def forward(self, images: Tensor) -> tuple[Tensor, Tensor | None]:
-        return _through(self.blocks, self.stem(images), None)
+        return through(self.blocks, self.stem(images), None)
 
 
 class _WideExpert(nn.Module):
     def __init__(self, incoming: int, widths: list[int], count: int, norm_momentum: float) -> None:
         super().__init__()
-        self.blocks = nn.ModuleList()
-        for width in widths:
-            for number in range(count):
-                self.blocks.append(Block(incoming, width, 1 if number else 2, False, norm_momentum))
-                incoming = width
-        self.norm = NormActivate(incoming, norm_momentum, EPS, SLOPE)
+        self.blocks = stages(incoming, widths, [count] * len(widths), norm_momentum, first=False)
+        self.norm = NormActivate(widths[-1], norm_momentum, EPS, SLOPE)
 
     def forward(self, shared: tuple[Tensor, Tensor | None]) -> Tensor:
-        _, active = self.norm(*_through(self.blocks, *shared))
+        _, active = self.norm(*through(self.blocks, *shared))
         mean: Tensor = active.mean((2, 3))
         return mean
 
@@ -129,9 +119,3 @@ class _ResNetShared(ResNet):
     def forward(self, images: Tensor) -> Tensor:
         active: Tensor = self.layer2(self.layer1(self.stem(images)))
         return active
-
-
-def _through(blocks: nn.ModuleList, features: Tensor, inner: Tensor | None) -> tuple[Tensor, Tensor | None]:
-    for block in blocks:
-        features, inner = block(features, inner)
-    return features, inner

@@ -1,16 +1,37 @@
-"""The base class of all networks: features, then a linear classifier; a linear network, and one for small images."""
+"""The base class of all networks: features, then a linear classifier; its classifiers by name, and what scales inputs.
+
+A linear network for vectors, and one for small images.
+"""
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
+from functools import partial
 
+import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from debiaspl._checks import within
-from debiaspl.models.heads import make_head
-from debiaspl.models.scaling import Scaling
+from debiaspl.debias.heads import NormalisedHead
+from debiaspl.kernels import holds
+from debiaspl.kernels.norm import NormActivate
+
+CHUNK = 8192
+SAMPLE = 1000
+"""Rows for measuring the largest eigenvalue."""
 
 
 class Network(nn.Module, ABC):
-    """``network(images)`` returns logits, (N, classes); ``network.embed(images)`` returns their features, (N, D)."""
+    """``network(images)`` returns logits, (N, classes); ``network.embed(images)`` returns their features, (N, D).
+
+    Settings of the same meaning in many networks:
+
+    Args:
+        num_classes: number of classes.
+        channels: channels of the images.
+        norm_momentum: momentum of the batch norm statistics; higher is faster.
+        head: classifier: linear, cosine (LDAM), causal (Causal Norm) or hidden (SimCLRv2).
+    """
 
     num_features: int
     """Width of the features (D)."""
@@ -42,6 +63,117 @@ def initialise(network: Network) -> None:
     nn.init.zeros_(network.head.bias)
 
 
+class NormActivateRows(nn.Module):
+    """Batch norm and ReLU of rows, (N, C)."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.norm = NormActivate(width, momentum=0.1, eps=1e-5, slope=0.0)
+        self.norm.synchronised = True
+
+    def forward(self, rows: Tensor) -> Tensor:
+        images = rows[:, :, None, None].contiguous(memory_format=torch.channels_last)
+        active: Tensor = self.norm(images)[1].flatten(1)
+        return active
+
+
+class HiddenHead(nn.Linear):
+    """A linear classifier after one layer with batch norm and a ReLU: the first of a SimCLR projector, from which
+    SimCLRv2 (Chen et al., 2020) is fine-tuned. From a start, the layer has the weights of the start's projector."""
+
+    def __init__(self, num_features: int, num_classes: int) -> None:
+        super().__init__(num_features, num_classes)
+        layer = nn.Linear(num_features, num_features, bias=False)
+        self.first = nn.Sequential(layer, NormActivateRows(num_features))
+
+    def forward(self, features: Tensor) -> Tensor:
+        return F.linear(self.first(features), self.weight, self.bias)
+
+
+HEADS: dict[str, Callable[[int, int], nn.Linear]] = {
+    "linear": nn.Linear,
+    "cosine": NormalisedHead,
+    "causal": partial(NormalisedHead, heads=2, scale=16.0, slack=1 / 32),
+    "hidden": HiddenHead,
+}
+
+
+def make_head(name: str, num_features: int, num_classes: int) -> nn.Linear:
+    if name not in HEADS:
+        raise ValueError(f"head is {name!r}, expected one of {', '.join(HEADS)}.")
+    return HEADS[name](num_features, num_classes)
+
+
+def scale(images: Tensor, dtype: torch.dtype | None = None) -> Tensor:
+    """Scale uint8 0..255 to -1..1, as FixMatch does, in torch's default precision or ``dtype``; channels last, the
+    layout that convolutions prefer. Features, (N, D), stay as they are."""
+    if images.is_floating_point():
+        return images
+    dtype = dtype or torch.get_default_dtype()
+    if holds(images):
+        from debiaspl.kernels import views_triton
+
+        return views_triton.scale(images.contiguous(), dtype)
+    return images.to(torch.float32, memory_format=torch.channels_last).div_(127.5).sub_(1).to(dtype)
+
+
+class Scaling(nn.Module):
+    """Scales vectors of any unit, so that one learning rate fits all of them.
+
+    ``scaling(vectors)``: subtracts the mean, then divides every feature by its deviation or, with ``unit``, every
+    vector by its length. Finally it multiplies all by one number, so that the largest curvature of a linear
+    classifier's loss is the same for all data.
+
+    Vectors of a pretrained encoder differ by their direction: divide by their length. Columns of a table have different
+    units: divide by their deviations.
+    """
+
+    mean: Tensor
+    factor: Tensor
+    gain: Tensor
+
+    def __init__(self, width: int, unit: bool = False) -> None:
+        super().__init__()
+        self.unit = unit
+        self.register_buffer("mean", torch.zeros(width))
+        self.register_buffer("factor", torch.ones(width))
+        self.register_buffer("gain", torch.ones(()))
+
+    @classmethod
+    @torch.no_grad()
+    def of(cls, vectors: Tensor, unit: bool = False) -> "Scaling":
+        """Learn the scale from all rows of (N, D)."""
+        scaling = cls(vectors.shape[1], unit).to(vectors.device)
+        dtype = torch.promote_types(vectors.dtype, torch.float32)
+        # Sums within a part in the vectors' own precision, which is fast; sums of parts in float64, which is exact.
+        parts = torch.split(vectors, CHUNK)
+        mean = torch.stack([part.to(dtype).sum(0) for part in parts]).double().sum(0) / len(vectors)
+        scaling.mean = mean.to(dtype)
+        if not unit:
+            # Around the mean: the difference of two large sums would lose small variations beside a large offset.
+            squares = torch.stack([(part.to(dtype) - scaling.mean).square_().sum(0) for part in parts]).double().sum(0)
+            deviation = (squares / len(vectors)).sqrt()
+            # A feature that never changes carries no information.
+            varies = deviation > 10 * torch.finfo(dtype).eps * mean.abs()
+            scaling.factor = torch.where(varies, 1 / deviation, 0.0).to(dtype)
+        some = vectors[:: max(len(vectors) // SAMPLE, 1)]
+        scaling.gain = 1 / _steepest(scaling(some))
+        return scaling
+
+    def forward(self, vectors: Tensor) -> Tensor:
+        centred = ((vectors - self.mean) * self.factor).float()
+        return (F.normalize(centred, dim=-1) if self.unit else centred) * self.gain
+
+
+def _steepest(vectors: Tensor) -> Tensor:
+    """The square root of the largest eigenvalue of the mean of x x^T; its square is the curvature, up to a factor."""
+    direction = vectors.norm(dim=1) @ vectors
+    for _ in range(20):
+        direction = (vectors @ (direction / direction.norm().clamp_min(1e-12))) @ vectors
+    largest: Tensor = direction.norm() / len(vectors)
+    return largest.sqrt().clamp_min(1e-6)
+
+
 class LinearNetwork(Network):
     """A linear classifier that starts at zero: the first predictions are uniform, and no random numbers are drawn.
 
@@ -67,11 +199,7 @@ class SmallNet(Network):
     """Four convolutions that halve the image twice, then the mean; for 8x8 to 32x32 images, fast on a CPU.
 
     Args:
-        num_classes: number of classes.
-        channels: channels of the images.
         width: channels of the first convolution; the last has four times as many.
-        norm_momentum: momentum of the batch norm statistics; higher is faster.
-        head: classifier: linear, cosine (LDAM), causal (Causal Norm) or hidden (SimCLRv2).
     """
 
     def __init__(

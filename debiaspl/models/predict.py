@@ -7,8 +7,7 @@ import torch
 from torch import Tensor
 
 from debiaspl.data import ImageSet, in_order
-from debiaspl.models.network import Network
-from debiaspl.models.scaling import scale
+from debiaspl.models.network import Network, scale
 
 BATCH = 500
 """Images per batch. Ranks take whole batches in turn: in a batch of another size, an image's result might differ in the

@@ -4,8 +4,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from debiaspl.models.heads import make_head
-from debiaspl.models.network import Network, initialise
+from debiaspl.models.network import Network, initialise, make_head
 
 MEAN, DEVIATION = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 """Of ImageNet's colours, with which published checkpoints were trained."""
@@ -18,11 +17,7 @@ class ResNet(Network):
     1, as there, not at 0.
 
     Args:
-        num_classes: number of classes.
-        channels: channels of the images.
         depth: 18 or 50 layers.
-        norm_momentum: momentum of the batch norm statistics; higher is faster.
-        head: classifier: linear, cosine (LDAM), causal (Causal Norm) or hidden (SimCLRv2).
     """
 
     gain: Tensor

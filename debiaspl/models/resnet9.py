@@ -4,8 +4,7 @@ from torch import Tensor, nn
 
 from debiaspl.kernels.norm import NormActivate
 from debiaspl.kernels.pool import max_pool
-from debiaspl.models.heads import make_head
-from debiaspl.models.network import Network, initialise
+from debiaspl.models.network import Network, initialise, make_head
 from debiaspl.models.wrn import EPS, SLOPE
 
 
@@ -16,11 +15,7 @@ class ResNet9(Network):
     a residual block. The idea comes from the fast entries in the DAWNBench competition (Coleman et al., 2017).
 
     Args:
-        num_classes: number of classes.
-        channels: channels of the images.
         widths: channels of the stem and of the three stages.
-        norm_momentum: momentum of the batch norm statistics; higher is faster.
-        head: classifier: linear, cosine (LDAM), causal (Causal Norm) or hidden (SimCLRv2).
     """
 
     least_side = 8  # halved three times, one pixel is left

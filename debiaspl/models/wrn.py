@@ -6,8 +6,7 @@ from torch import Tensor, nn
 
 from debiaspl._checks import within
 from debiaspl.kernels.norm import NormActivate
-from debiaspl.models.heads import make_head
-from debiaspl.models.network import Network, initialise
+from debiaspl.models.network import Network, initialise, make_head
 
 SLOPE = 0.1
 EPS = 1e-3
@@ -31,24 +30,14 @@ class PreActivation(Network):
     ) -> None:
         super().__init__()
         self.stem = nn.Conv2d(channels, stem, 3, padding=1, bias=False)
-        made: list[nn.Module] = []
-        incoming = stem
-        for stage, (outgoing, count) in enumerate(zip(widths, blocks, strict=True)):
-            for number in range(count):
-                stride = 2 if stage and number == 0 else 1
-                made.append(Block(incoming, outgoing, stride, not made, norm_momentum))
-                incoming = outgoing
-        self.blocks = nn.ModuleList(made)
-        self.norm = NormActivate(incoming, norm_momentum, EPS, SLOPE)
-        self.num_features = incoming
-        self.head = make_head(head, incoming, num_classes)
+        self.blocks = stages(stem, widths, blocks, norm_momentum, first=True)
+        self.norm = NormActivate(widths[-1], norm_momentum, EPS, SLOPE)
+        self.num_features = widths[-1]
+        self.head = make_head(head, self.num_features, num_classes)
         initialise(self)
 
     def embed(self, images: Tensor) -> Tensor:
-        features, inner = self.stem(images), None
-        for block in self.blocks:
-            features, inner = block(features, inner)
-        _, active = self.norm(features, inner)
+        _, active = self.norm(*through(self.blocks, self.stem(images), None))
         mean: Tensor = active.mean((2, 3))
         return mean
 
@@ -59,12 +48,8 @@ class WideResNet(PreActivation):
     As in FixMatch: leaky ReLU, and batch norm with a momentum of 0.001.
 
     Args:
-        num_classes: number of classes.
-        channels: channels of the images.
         depth: number of layers, 6 n + 4 for three stages of n blocks.
         width: factor on the channels of the original ResNet.
-        norm_momentum: momentum of the batch norm statistics; higher is faster.
-        head: classifier: linear, cosine (LDAM), causal (Causal Norm) or hidden (SimCLRv2).
     """
 
     def __init__(
@@ -90,12 +75,8 @@ class ResNet18(PreActivation):
     first stage. For photos of 100 pixels and more, use ``resnet``.
 
     Args:
-        num_classes: number of classes.
-        channels: channels of the images.
         widths: channels of the four stages; each but the first halves the image.
         blocks: residual blocks in each stage.
-        norm_momentum: momentum of the batch norm statistics; higher is faster.
-        head: classifier: linear, cosine (LDAM), causal (Causal Norm) or hidden (SimCLRv2).
     """
 
     def __init__(
@@ -131,3 +112,23 @@ class Block(nn.Module):
         total, active = self.norm1(features, inner)
         _, between = self.norm2(self.conv1(active))
         return self.shortcut(active if self.activate_shortcut else total), self.conv2(between)
+
+
+def stages(
+    incoming: int, widths: Sequence[int], blocks: Sequence[int], norm_momentum: float, first: bool
+) -> nn.ModuleList:
+    """Blocks of several stages. Each stage halves the image, except one that is the ``first`` of a network, whose first
+    block alone activates its shortcut."""
+    made = nn.ModuleList()
+    for outgoing, count in zip(widths, blocks, strict=True):
+        for number in range(count):
+            stride = 1 if number or (first and len(made) == number) else 2
+            made.append(Block(incoming, outgoing, stride, first and not made, norm_momentum))
+            incoming = outgoing
+    return made
+
+
+def through(blocks: nn.ModuleList, features: Tensor, inner: Tensor | None) -> tuple[Tensor, Tensor | None]:
+    for block in blocks:
+        features, inner = block(features, inner)
+    return features, inner

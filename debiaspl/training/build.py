@@ -13,7 +13,7 @@ from debiaspl.data import Hints, ImageSet, LazyImages, Task
 from debiaspl.debias import Correction
 from debiaspl.debias.heads import NormalisedHead
 from debiaspl.models import LinearNetwork, Network, first_heads
-from debiaspl.models.heads import HiddenHead
+from debiaspl.models.network import HiddenHead
 from debiaspl.training.parts import LINEAR, find
 from debiaspl.training.process import RunError
 from debiaspl.training.recipe import Recipe

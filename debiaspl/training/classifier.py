@@ -14,7 +14,7 @@ from debiaspl.encoders.coop import learned_text
 from debiaspl.encoders.text import TextClassifier, text_side
 from debiaspl.graph import Graph, probe_weights, ridge_weights
 from debiaspl.models import Network, predict_set
-from debiaspl.models.heads import HiddenHead
+from debiaspl.models.network import HiddenHead
 from debiaspl.models.predict import BATCH
 from debiaspl.training.group import ALONE, Group
 from debiaspl.training.parts import find

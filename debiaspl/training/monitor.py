@@ -5,12 +5,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from debiaspl._shares import distance
 from debiaspl.data import ImageSet, loaded
 from debiaspl.debias import ranks
-from debiaspl.models import Network, predict_set, spread
+from debiaspl.models import Network, predict_set
 from debiaspl.models.predict import BATCH
 from debiaspl.training.group import Group
 from debiaspl.training.process import RunError
@@ -175,7 +176,7 @@ class Health:
             if self._sample is None:
                 self._sample = sample(self._step.task.unlabeled, self._step.recipe.seed)
             features = _features(self._step.average.model, self._sample)
-            return {"rank": spread.effective_rank(features), "spread": spread.spread(features)}
+            return {"rank": effective_rank(features), "spread": spread(features)}
 
 
 def interval(recipe: Recipe, learns_labels: bool) -> int:
@@ -254,3 +255,23 @@ def health_results(log: Sequence[Record]) -> dict[str, Any]:
     first, last = ({"step": line["step"], **line["health"]} for line in (lines[0], lines[-1]))
     warnings = [{"step": line["step"], **line["warning"]} for line in lines if "warning" in line]
     return {"health": {"first": first, "last": last}} | ({"warnings": warnings} if warnings else {})
+
+
+def effective_rank(features: Tensor) -> float:
+    """Number of directions that the features use: exp(H(p)), where p are the singular values of the centred features
+    over their sum, and H is the entropy in nats (Roy and Vetterli, 2007). At most the smaller of N - 1 and D for
+    features (N, D), and 0 if all are equal."""
+    centred = features.double() - features.double().mean(0)
+    # Squares of the singular values, from the smaller of the two products: much faster than the singular values.
+    product = centred @ centred.T if len(centred) < centred.shape[1] else centred.T @ centred
+    values = torch.linalg.eigvalsh(product).clamp_min(0).sqrt()
+    if not bool(values.any()):
+        return 0.0
+    return float(torch.special.entr(values / values.sum()).sum().exp())
+
+
+def spread(features: Tensor) -> float:
+    """Standard deviation of features of length 1, averaged over dimensions, times sqrt(D) (Chen and He, 2021): 1 if
+    they are spread evenly in all directions, 0 if all are equal."""
+    unit = F.normalize(features.double(), dim=-1)
+    return float(unit.std(0, correction=0).mean() * unit.shape[1] ** 0.5)

@@ -6,7 +6,7 @@ import torch
 from debiaspl import load_model
 from debiaspl.debias import CausalNorm, PosthocLogitAdjustment
 from debiaspl.debias.heads import NormalisedHead
-from debiaspl.models.heads import HEADS, make_head
+from debiaspl.models.network import HEADS, make_head
 from debiaspl.training import train
 from tests.reference import corrections
 from tests.training.tiny import EAGER, changed, check_resume

@@ -209,7 +209,7 @@ def test_features_may_be_mapped_and_no_tensor_has_all_rows_of_a_large_table(tmp_
     mapped = torch.from_numpy(np.load(place, mmap_mode="c"))  # not "r": torch would warn, but once in a process
     table = FeatureTable(mapped, device=torch.device("cpu"))
     with pytest.MonkeyPatch.context() as patch, LargestTensor() as largest:
-        for name in ("features.fit", "features.table", "models.scaling", "training.classifier"):
+        for name in ("features.fit", "features.table", "models.network", "training.classifier"):
             patch.setattr(sys.modules[f"debiaspl.{name}"], "CHUNK", 128)
         fitted = fit_recipe(replace(LINEAR, steps=20, fit_on=300), table, labels, tuple("abc"))
         label = fitted.predict(mapped)[1]

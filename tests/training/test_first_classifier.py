@@ -9,7 +9,7 @@ from safetensors.torch import load_file
 
 from debiaspl import load_model
 from debiaspl.data import FewLabels, LongTail, Task, load
-from debiaspl.models.heads import HiddenHead
+from debiaspl.models.network import HiddenHead
 from debiaspl.training import Recipe, train
 from debiaspl.training.evaluate import evaluate
 from debiaspl.training.step import Step

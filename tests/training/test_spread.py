@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from debiaspl.models import spread
+from debiaspl.training import monitor as spread
 from tests.reference import spread as slow
 
 
