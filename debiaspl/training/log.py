@@ -9,18 +9,17 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, TextIO
+from typing import Any, Self, TextIO
 
 from debiaspl._extras import extra
 from debiaspl._printable import printable, prose
 from debiaspl.files import open_own, parse_json
 from debiaspl.training.process import RunError
 
-if TYPE_CHECKING:
-    from rich.console import Console
-
 _logger = logging.getLogger("debiaspl")
 MINUTE = 60.0
+ERASE = "\r\x1b[0K"
+"""Go to the beginning of the line, and erase it."""
 DUMB = ("dumb", "unknown")
 """Values of TERM of terminals that cannot overwrite a line."""
 
@@ -92,19 +91,6 @@ class Log:
         self._file.close()
 
 
-class NoLog(Log):
-    """The log of a rank that is not the first: nothing is written."""
-
-    def __init__(self) -> None:
-        self.records = []
-
-    def write(self, record: dict[str, Any]) -> None:
-        pass
-
-    def __exit__(self, *error: object) -> None:
-        pass
-
-
 @dataclass
 class ProgressLine:
     """Shows step, losses, share of kept labels, distance of the prior from the true shares, state of the features and
@@ -126,7 +112,7 @@ class ProgressLine:
     """When the last line was printed without a terminal."""
     _health: list[str] = field(default_factory=list, init=False)
     """The latest measurement, until the next one."""
-    _console: "Console | None" = field(default=None, init=False)
+    _drawn: bool = field(default=False, init=False)
 
     def show(self, step: int, record: Mapping[str, Any]) -> None:
         elapsed = time.monotonic() - self._started
@@ -148,8 +134,7 @@ class ProgressLine:
 
     def tell(self, line: str) -> None:
         """Print a permanent line, with or without a terminal; the progress line continues below it."""
-        if self._console is not None:
-            self._replace_line("")
+        self._erase()
         print(prose(line, self.stream), file=self.stream, flush=True)
 
     def say(self, *parts: str) -> None:
@@ -166,28 +151,22 @@ class ProgressLine:
         from rich.cells import cell_len
         from rich.console import Console
 
-        self._console = self._console or Console(file=self.stream)
-        width, kept = self._console.width - len("^C") - 1, list(parts)
-        while len(kept) > 1 and cell_len("  ".join(kept)) > width:
+        columns, kept = Console(file=self.stream).width, list(parts)
+        while len(kept) > 1 and cell_len("  ".join(kept)) > columns - len("^C") - 1:
             del kept[-2]
-        self._replace_line("  ".join(kept))
+        # Not with rich.live, which hides the cursor: a killed run would leave the terminal without one.
+        print(ERASE + printable("  ".join(kept))[:columns], end="", file=self.stream, flush=True)
+        self._drawn = True
 
-    def _replace_line(self, text: str) -> None:
-        """Not with ``rich.live``, which hides the cursor: a killed run would leave the terminal without one."""
-        from rich.control import Control
-        from rich.segment import ControlType
-        from rich.text import Text
-
-        if self._console is not None:
-            self._console.control(Control(ControlType.CARRIAGE_RETURN, (ControlType.ERASE_IN_LINE, 0)))
-            self._console.print(Text(printable(text)), end="", no_wrap=True, overflow="crop")
+    def _erase(self) -> None:
+        if self._drawn:
+            print(ERASE, end="", file=self.stream, flush=True)
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *error: object) -> None:
-        if self._console is not None:
-            self._replace_line("")
+        self._erase()
 
 
 def _clock(seconds: float) -> str:

@@ -15,7 +15,7 @@ from debiaspl.models import start_digest
 from debiaspl.models.start import HEAD
 from debiaspl.training.evaluate import WITHOUT_LABELS, End, about, evaluate, measured, mode, on_the_test_set, timing
 from debiaspl.training.group import TIMEOUT, Group, joined
-from debiaspl.training.log import Log, NoLog, ProgressLine, event_files, summary_writer
+from debiaspl.training.log import Log, ProgressLine, event_files, summary_writer
 from debiaspl.training.monitor import Health
 from debiaspl.training.parts import OwnCode, allowed_network
 from debiaspl.training.process import Interrupted, RunError, find_device, stop_requests
@@ -112,30 +112,23 @@ def train_as(options: RunOptions, recipe: Recipe, out: str | Path, data: Data | 
         if ended is not None:
             return ended
 
-        _refuse_frozen(recipe)
+        if recipe.network.settings.get("frozen"):
+            raise RunError(
+                "a frozen encoder is not trained step by step: its features are computed once. Use "
+                "debiaspl.train_photos, or debiaspl train; or train the encoder: frozen=false."
+            )
         task = task_of(recipe, data, options.root)
-        facts = about(recipe, task.labeled)
         begun = bool(group.from_first(checkpoint_steps(run.folder / "checkpoint") if group.first else None))
         # A run that cannot be built leaves no folder behind.
         step = Step(recipe, task, where, options.workers, not options.eager, not begun, group)
         try:
             with run.begin(recipe) if group.first else nullcontext():
-                return _train(recipe, run, step, group, options, facts)
+                return _train(recipe, run, step, group, options)
         finally:
             del step  # it must be gone before the group is destroyed
 
 
-def _refuse_frozen(recipe: Recipe) -> None:
-    if recipe.network.settings.get("frozen"):
-        raise RunError(
-            "a frozen encoder is not trained step by step: its features are computed once. Use debiaspl.train_photos, "
-            "or debiaspl train; or train the encoder: frozen=false."
-        )
-
-
-def _train(
-    recipe: Recipe, run: Run, step: Step, group: Group, options: RunOptions, facts: dict[str, str]
-) -> dict[str, Any]:
+def _train(recipe: Recipe, run: Run, step: Step, group: Group, options: RunOptions) -> dict[str, Any]:
     saved = group.from_first(run.checkpoint() if group.first else None)
     origin = {"device": step.device.type, "data": digest(step.task)}
     files = _files(recipe, step)
@@ -159,19 +152,20 @@ def _train(
     def save() -> None:
         _refuse_bad(step, run, group)
         state, step.skipped = step.state(), group.merged(step.skipped)
-        if group.first:
+        if log is not None:
             place = {"seconds": seconds(), "log_length": log.length(), "skipped": step.skipped}
             run.save(Checkpoint(number, state, {"recipe": recipe.to_json(), **origin, "files": files, **place}))
 
     def write(record: dict[str, Any]) -> None:
         record["seconds"] = round(seconds(), 3)
-        log.write(record)
-        for call in (options.on_log, write_events):
-            if call is not None and group.first:
-                call(record)
+        if log is not None:
+            log.write(record)
+            for call in (options.on_log, write_events):
+                if call is not None:
+                    call(record)
 
     with (
-        Log(run.log_path, log_length) if group.first else NoLog() as log,
+        Log(run.log_path, log_length) if group.first else nullcontext() as log,
         ProgressLine(
             recipe.name, number, recipe.steps, part=options.part, after=options.after, shown=options.shown
         ) as progress,
@@ -180,7 +174,8 @@ def _train(
     ):
         if lost:
             progress.tell(f"{run.folder} was stopped before its first checkpoint, so it starts again at step 0.")
-        health = Health(step, group, log.records)
+        records = [] if log is None else log.records  # only the first rank's are used
+        health = Health(step, group, records)
         if number == 0 and health.due(0):
             record = {"step": 0, "losses": {}}
             write(record | health.measure(record))
@@ -218,12 +213,12 @@ def _train(
             ending = replace(ending, evaluated=f"nearest class mean of the labeled images; {ending.evaluated}")
         elif step.algorithm.classifier() is not None:
             ending = replace(ending, evaluated=f"the further classifier of the algorithm; {ending.evaluated}")
-    results = measured(recipe, step.task, mode(recipe, step.algorithm), predict, ending, log.records)
+    results = measured(recipe, step.task, mode(recipe, step.algorithm), predict, ending, records)
     if group.first:
         results |= {name: found for name, found in files.items() if found}
         results |= {"timing": timing(seconds(), step.device) | {"processes": group.count}}
         weights = {name: value for name, value in model.state_dict().items() if labels or not name.startswith(HEAD)}
-        run.finish(weights | step.heads(), facts, ending.predictions, results)
+        run.finish(weights | step.heads(), about(recipe, step.task.labeled), ending.predictions, results)
     return group.from_first(results)
 
 
