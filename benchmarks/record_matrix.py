@@ -1,7 +1,7 @@
-"""Run a matrix and keep what it measured: python benchmarks/record_matrix.py NAME [options of debiaspl compare]
+"""Run a comparison and keep what it measured: python benchmarks/record_matrix.py NAME [options of debiaspl compare]
 
 Writes results/NAME: results.json, the table, and where they come from. The runs are kept in runs/record-NAME: the same
-command goes on with a matrix that was stopped. Delete that folder to begin anew.
+command goes on with one that was stopped. Delete that folder to begin anew.
 """
 
 import json

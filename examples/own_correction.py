@@ -7,7 +7,7 @@ the recipe. Prints the accuracy on 500 test digits of FixMatch without a correct
 one; ten labels, one seed and 100 steps are too few to rank methods. Takes about 6 seconds on one core. From the command
 line, over three seeds:
 
-    debiaspl compare --methods fixmatch --corrections none,debiaser,examples/own_correction.py:Centred
+    debiaspl compare --methods fixmatch,debiaspl,fixmatch+examples/own_correction.py:Centred
 """
 
 import tempfile

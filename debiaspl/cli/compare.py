@@ -19,17 +19,9 @@ DEMO_CAPTION = (
 ALMOST_NONE = " Almost none: classes with less than a tenth of theirs."
 VARIES = "Other processors round differently: one seed can change by ten points, the mean by one or two."
 CAPTION = (
-    "Means over seeds, on the test set. Worst: recall of the class recognised least. Better on: seeds on which the "
-    "correction is better."
-)
-
-LIST_CAPTION = (
     "Means over seeds, on the test set, and paired differences to the first method. Worst class: recall of the one "
     "recognised least. Off: pseudo-labels that would have to change class to match those shares."
 )
-
-NAMES = ("method", "algorithm", "correction")
-"""Columns of names; the others are numbers."""
 
 
 def demo_command(
@@ -79,13 +71,6 @@ def compare_command(
             "Names separated by commas: fixmatch,debiaspl,mine.py:Mine. The first is the baseline.", "all algorithms"
         ),
     ] = None,
-    corrections: Annotated[
-        str | None,
-        option(
-            "Each algorithm with each of these instead; 'own' is the one built into its paper.",
-            "none,debiaser for all algorithms",
-        ),
-    ] = None,
     seeds: options.Seeds = 3,
     recipe: Annotated[
         str | None, option("The settings that all runs share; see: debiaspl list recipes.", "digits-10")
@@ -105,11 +90,10 @@ def compare_command(
 
         from debiaspl.algorithms import ALGORITHMS
         from debiaspl.recipes.compare import base_recipe, compare, plan
-        from debiaspl.report.comparison import Matrix
         from debiaspl.training.process import find_device
 
-        chosen, machine = list(ALGORITHMS) if methods is None else _names(methods), find_device(device).type
-        crossed = corrections or ("none,debiaser" if methods is None else None)
+        chosen = list(ALGORITHMS) if methods is None else [name.strip() for name in methods.split(",")]
+        machine = find_device(device).type
         if photos is None and features is None:
             if any(given is not None for given in (labels, folders, encoder)):
                 raise ValueError(
@@ -122,7 +106,7 @@ def compare_command(
             photos, features = options.photos_or_features(photos, features)
             wanted = options.one_table(labels), folders, features
             base = _base_on_photos(photos, wanted, encoder, settings or [], machine)
-        planned = plan(base, chosen, _names(crossed) if crossed else None, range(seeds), settings or [])
+        planned = plan(base, chosen, range(seeds), settings or [])
         planned = replace(planned, device=_for_runs(planned, machine, device))
         folder = out or Path("runs") / f"compare-{Path(base.name if photos or recipe else base.data).name}"
         say(_headline(planned))
@@ -131,7 +115,7 @@ def compare_command(
             watch = partial(show, "training")
             table = compare(planned, folder, resume, overwrite, jobs, watch, resume_command(), features)
         _print_tables(table, Console(highlight=False))
-        for note in [CAPTION if isinstance(table, Matrix) else LIST_CAPTION, *table.notes(), *planned.notes()]:
+        for note in [CAPTION, *table.notes(), *planned.notes()]:
             say(note)
         say(f"Runs, table.md and results.json are in {folder}")
 
@@ -157,7 +141,7 @@ def _for_runs(planned: Any, machine: str, asked: str | None) -> str:
     """The device of all runs; ``asked`` is what the user typed, if anything."""
     from debiaspl.features.run import is_frozen
 
-    if machine == "cpu" or not any(is_frozen(recipe) for row in planned.cells.values() for recipe in row.values()):
+    if machine == "cpu" or not any(map(is_frozen, planned.methods.values())):
         return machine
     if asked is not None:
         raise ValueError(
@@ -167,20 +151,11 @@ def _for_runs(planned: Any, machine: str, asked: str | None) -> str:
     return "cpu"
 
 
-def _names(text: str) -> list[str]:
-    return [name.strip() for name in text.split(",")]
-
-
 def _headline(planned: Any) -> str:
-    from debiaspl.recipes.compare import NAMED
-
-    listed = list(planned.corrections) == [NAMED]
-    counts = {"method": len(planned.cells)} if listed else {"algorithm": len(planned.cells)}
-    counts |= {} if listed else {"correction": len(planned.corrections)}
-    counts["seed"] = len(planned.seeds)
+    counts = {"method": len(planned.methods), "seed": len(planned.seeds)}
     product = " x ".join(f"{count} {word}{'s' if count > 1 else ''}" for word, count in counts.items())
-    runs = len({job.out for job in planned.jobs(Path()).values()})
-    return f"{planned.base.data}, recipe {planned.base.name}: {product}, {runs} runs."
+    runs = len(planned.methods) * len(planned.seeds)
+    return f"{planned.base.data}, recipe {planned.base.name}: {product}, {runs} run{'s' if runs > 1 else ''}."
 
 
 def _print_tables(comparison: Any, console: Any, padding: int = 2) -> set[str]:
@@ -202,7 +177,7 @@ def _table(lines: Any, padding: int) -> Any:
     from rich.table import Column
 
     header, *rows = lines
-    columns = [Column(_heading(name), no_wrap=name not in NAMES, overflow="fold") for name in header]
+    columns = [Column(_heading(name), no_wrap=name != "method", overflow="fold") for name in header]
     return filled_table(columns, rows, padding)
 
 

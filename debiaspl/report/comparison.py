@@ -1,4 +1,4 @@
-"""Several methods on one task, over the same seeds: a list of them, or algorithms by corrections."""
+"""Several methods on one task, over the same seeds."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,14 +13,12 @@ from debiaspl.report.over_seeds import (
     in_brackets,
     markdown,
     measured,
-    summary,
     with_pairs,
     with_spread,
 )
 
 Table = list[tuple[str, ...]]
 """A header and rows."""
-BASELINE, OWN = "none", "own"
 
 
 @dataclass(frozen=True)
@@ -33,7 +31,8 @@ class Comparison:
 
     def __post_init__(self) -> None:
         for name, runs in self.results.items():
-            _check(name, runs, self.seeds)
+            if len(runs) != len(self.seeds):
+                raise ValueError(f"{name} has {len(runs)} results, expected one for each of {len(self.seeds)} seeds.")
 
     def to_json(self) -> dict[str, Any]:
         """All numbers of the table, and what they were made from."""
@@ -67,8 +66,8 @@ class Comparison:
             difference, off = numbers["difference"], numbers["pseudo_distance"]
             paired = "", "", ""
             if name != self.baseline:
-                text, better = _paired(difference)
-                paired = text, f"{100 * min(difference['per_seed']):+.1f}", better
+                worst, better = 100 * min(difference["per_seed"]), difference["better_on"]
+                paired = with_pairs(difference), f"{worst:+.1f}", f"{better} of {len(self.seeds)}"
             lines.append(
                 (
                     name,
@@ -102,99 +101,4 @@ class Comparison:
         return f"{method} was not better than {self.baseline} here: {average}; {counts}."
 
     def to_markdown(self) -> str:
-        return _text(self.whole(), self.notes())
-
-
-@dataclass(frozen=True)
-class Matrix:
-    """Results of every pair of an algorithm and a correction; pairs that cannot be trained have a reason."""
-
-    seeds: Sequence[int]
-    results: Mapping[str, Mapping[str, Results]]
-    """Algorithm -> correction -> results, one per seed."""
-    refused: Mapping[str, Mapping[str, str]]
-    """Algorithm -> correction -> why the pair cannot be trained."""
-    own: Mapping[str, str]
-    """Algorithm -> the correction built into its paper, for the column ``own``."""
-    corrections: Sequence[str]
-
-    def __post_init__(self) -> None:
-        for algorithm, runs in self.results.items():
-            for correction in self.corrections:
-                if correction not in self.refused.get(algorithm, {}):
-                    _check(f"{algorithm} with {correction}", runs.get(correction, ()), self.seeds)
-
-    def to_json(self) -> dict[str, Any]:
-        """All numbers of the table, and what they were made from."""
-        algorithms = {
-            name: {"own_correction": self.own[name], "corrections": cells, "refused": self.refused[name]}
-            for name, cells in self._cells.items()
-        }
-        return {"seeds": list(self.seeds), "baseline": BASELINE, "algorithms": algorithms}
-
-    @cached_property
-    def _cells(self) -> dict[str, dict[str, Any]]:
-        return {
-            algorithm: {
-                correction: measured(ended, runs.get(BASELINE))
-                | {"seconds": summary([run["timing"]["seconds"] for run in ended])}
-                for correction, ended in runs.items()
-            }
-            for algorithm, runs in self.results.items()
-        }
-
-    def forms(self) -> list[list[Table]]:
-        """The table, then in two for narrow terminals: accuracies, and differences to no correction."""
-        whole = self.whole()
-        if BASELINE not in self.corrections:
-            return [[whole]]
-        accuracies: Table = [(*row[:4], row[-1]) for row in whole]
-        differences: Table = [(*row[:2], *row[4:6]) for row in whole if row[4]]
-        return [[whole], [accuracies, differences] if len(differences) > 1 else [accuracies]]
-
-    def whole(self) -> Table:
-        """A row for each pair: means over seeds, with the standard deviation where a spread is meant."""
-        against = f"- {difference_heading(BASELINE, len(self.seeds))}", "better on"
-        lines: Table = [("algorithm", "correction", "accuracy %", "worst %", *against, "s a run")]
-        for algorithm, cells in self._cells.items():
-            for name in self.corrections:
-                shown: tuple[str, ...] = ("-", *[""] * 4)
-                if name == OWN and self.own[algorithm] in self.corrections:  # the same runs
-                    shown = (f"= {self.own[algorithm]}", *[""] * 4)
-                elif cell := cells.get(name):
-                    paired = ("", "") if name == BASELINE else _paired(cell["difference"])
-                    worst, seconds = 100 * cell["worst_recall"]["mean"], cell["seconds"]["mean"]
-                    shown = with_spread(cell["accuracy"]), f"{worst:.0f}", *paired, f"{seconds:.0f}"
-                lines.append((algorithm, name, *shown))
-        return lines if BASELINE in self.corrections else [(*line[:4], line[-1]) for line in lines]
-
-    def notes(self) -> list[str]:
-        """Notes below the table: every reason once, and what ``own`` means."""
-        count = len(self.seeds)
-        notes = [f"{count} seeds. ±: standard deviation. {difference_note(count)}"] if count > 1 else []
-        reasons = dict.fromkeys(reason for refused in self.refused.values() for reason in refused.values())
-        notes += [f"-: {reason}" for reason in reasons]
-        if OWN in self.corrections:
-            users = {own: ", ".join(name for name in self.own if self.own[name] == own) for own in self.own.values()}
-            told = "; ".join(f"{own} for {names}" for own, names in users.items())
-            notes.append(f"{OWN}: the correction built into each paper: {told}.")
-        return notes
-
-    def to_markdown(self) -> str:
-        return _text(self.whole(), self.notes())
-
-
-def _check(name: str, runs: Results, seeds: Sequence[int]) -> None:
-    if len(runs) != len(seeds):
-        raise ValueError(f"{name} has {len(runs)} results, expected one for each of {len(seeds)} seeds.")
-
-
-def _paired(difference: Mapping[str, Any] | None) -> tuple[str, str]:
-    """A paired difference, and on how many seeds it is above 0."""
-    if difference is None:
-        return "", ""
-    return with_pairs(difference), f"{difference['better_on']} of {len(difference['per_seed'])}"
-
-
-def _text(table: Table, notes: Sequence[str]) -> str:
-    return markdown(table) + "".join(f"\n{note}\n" for note in notes)
+        return markdown(self.whole()) + "".join(f"\n{note}\n" for note in self.notes())

@@ -10,7 +10,7 @@ import pytest
 
 from debiaspl.files import FileError, overwrite, replacing
 from debiaspl.recipes import recipe
-from debiaspl.recipes.folder import experiment_folder
+from debiaspl.recipes.compare import experiment_folder
 from debiaspl.training import Run, RunError
 
 

@@ -1,4 +1,4 @@
-"""``debiaspl compare PHOTOS --encoder``: algorithms and corrections on the features of a frozen encoder."""
+"""``debiaspl compare PHOTOS --encoder``: methods on the features of a frozen encoder."""
 
 import json
 import shutil
@@ -12,23 +12,19 @@ from tests.photos.user import debiaspl
 
 
 @pytest.mark.slow(seconds=25)
-def test_a_matrix_on_frozen_features(place, tmp_path):
+def test_methods_on_frozen_features(place, tmp_path):
     where = place / "photos", "--labels", place / "labels.csv", "--encoder", place / "encoder"
-    which = "--methods", "fixmatch,uda,mixmatch,contrastmatch", "--corrections", "none,debiaser", "--seeds", 2
+    methods = "fixmatch", "uda+none", "uda+debiaser", "contrastmatch"
+    which = "--methods", ",".join(methods), "--seeds", 2
     ran = debiaspl("compare", *where, *which, "--set", "steps=6", "--out", tmp_path / "matrix", "--jobs", 2)
     assert ran.exit_code == 0, ran.output
     numbers = json.loads((tmp_path / "matrix" / "results.json").read_text())
     assert numbers["recipe"]["network"]["settings"]["frozen"] is True
     assert "it trains the features themselves" in " ".join(ran.output.split())
     runs = sorted(path.name for path in (tmp_path / "matrix").iterdir() if path.is_dir() and path.name[0] != ".")
-    assert runs == sorted(
-        f"{name}-{correction}-seed{seed}"
-        for name in ("fixmatch", "uda", "mixmatch")
-        for correction in ("none", "debiaser")
-        for seed in (0, 1)
-    )
+    assert runs == sorted(f"{name}-seed{seed}" for name in methods[:3] for seed in (0, 1))
     assert len(list((tmp_path / "matrix" / ".features").iterdir())) == 1  # computed once, for all of them
-    results = json.loads((tmp_path / "matrix" / "uda-debiaser-seed1" / "results.json").read_text())
+    results = json.loads((tmp_path / "matrix" / "uda+debiaser-seed1" / "results.json").read_text())
     assert results["labels"] == [2, 2]  # a third of the labels is held out, and measured with
     assert results["test"] == 2
 

@@ -2,18 +2,23 @@
 
 import io
 import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 
+from debiaspl.cli.compare import _print_tables
 from debiaspl.recipes import demo as demo_module
 from debiaspl.recipes import recipe as recipe_of
-from debiaspl.recipes.demo import BALANCED, demo, jobs_of
+from debiaspl.recipes.demo import BALANCED, demo, planned
 from debiaspl.report.comparison import Comparison
+from debiaspl.training.monitor import true_counts
 from debiaspl.training.settings import parse_settings
-from tests.report.stored import comparison_of
+from debiaspl.training.tasks import task_of
 
+RESULTS = Path(__file__).parents[2] / "results"
 SMALL = ["steps=12", "width=4", "labeled_batch=8", "unlabeled_batch=16", "threshold=0.2", "checkpoint_every=4"]
 
 
@@ -39,7 +44,7 @@ def without_timing(text: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("recipe", [BALANCED, recipe_of("digits-lt20-10pct")])
 def test_the_methods_differ_in_nothing_but_the_method(recipe):
-    jobs = jobs_of(recipe, range(3), Path("out"))
+    jobs = planned(recipe, range(3)).jobs(Path("out"))
     assert list(jobs) == ["supervised", "fixmatch", "debiaspl"], "the names of --method"
     plain = [
         {**job.recipe.to_json(), "name": "", "algorithm": "", "correction": ""}
@@ -80,13 +85,45 @@ def test_the_table_shows_means_spread_and_paired_differences():
         Comparison([0, 1], {**runs, "DebiasPL": runs["DebiasPL"][:1]}, "FixMatch")
 
 
+def comparison_of(values: Mapping[str, Any], true: Sequence[Sequence[int]] | None = None) -> Comparison:
+    """What wrote this results.json; that of earlier versions has no true classes of the unlabeled images."""
+    seeds = values["seeds"]
+    known = true or values.get("true_counts") or [None] * len(seeds)
+
+    def runs(numbers: Mapping[str, Any]) -> list[dict[str, Any]]:
+        columns = numbers["accuracy"]["per_seed"], numbers["worst_recall"]["per_seed"], numbers["pseudo_labels"], known
+        names = "accuracy", "worst_recall", "pseudo_labels", "true_counts"
+        return [dict(zip(names, each, strict=True)) for each in zip(*columns, strict=True)]
+
+    return Comparison(seeds, {name: runs(numbers) for name, numbers in values["methods"].items()}, values["baseline"])
+
+
+@pytest.mark.parametrize(
+    ("name", "cell"),
+    [("demo", "digits-10"), ("demo-10-seeds", "digits-10"), ("demo-long-tail", "digits-lt20-10pct")],
+)
+def test_recorded_tables_are_those_of_the_code(name, cell):
+    values = json.loads((RESULTS / name / "results.json").read_text())
+    true = [true_counts(task_of(recipe_of(cell).changed(seed=seed)).unlabeled) for seed in values["seeds"]]
+    assert comparison_of(values, true).to_markdown() == (RESULTS / name / "table.md").read_text()
+
+
+@pytest.mark.parametrize("name", ["uda", "my/own/algorithms/mine.py:FallingThreshold+debiaser+logit-adjustment"])
+def test_no_number_is_cut_at_80_columns(name):
+    made = Comparison([0, 1], {"supervised": [results(0.05, 1), results(0.95, 1)], name: [results(1, 1)] * 2}, name)
+    console = Console(width=80, file=io.StringIO())
+    _print_tables(made, console)
+    shown = console.file.getvalue()
+    assert "…" not in shown
+    assert max(map(len, shown.splitlines())) <= 80
+    assert all(cell in shown for row in made.whole()[1:] for cell in row[2:4])
+    assert name[:10] in shown
+    assert name[-2:] in shown, "over several lines"
+
+
 @pytest.mark.parametrize(("width", "columns"), [(80, 5), (120, 9)])
 def test_the_table_fits_the_terminal_without_breaking_a_cell(width, columns):
-    from rich.console import Console
-
-    from debiaspl.cli.compare import _print_tables
-
-    written = json.loads((Path(__file__).parents[2] / "results" / "demo" / "results.json").read_text())
+    written = json.loads((RESULTS / "demo" / "results.json").read_text())
     console = Console(width=width, highlight=False, record=True, file=io.StringIO())
     comparison = comparison_of(written)
     _print_tables(comparison, console, padding=1)

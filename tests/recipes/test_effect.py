@@ -7,7 +7,6 @@ features from nothing.
 """
 
 import statistics
-from dataclasses import replace
 
 import pytest
 import torch
@@ -66,7 +65,7 @@ def test_the_demo_shows_its_effect_in_a_third_of_its_steps():
     the vector instructions of three processors: half of the least is asked for; docs/experiments.md has it all."""
     found = {
         method: statistics.fmean(
-            trained(replace(parse_settings(BALANCED, SMALL), seed=seed, **parts)) for seed in range(3)
+            trained(parse_settings(BALANCED, SMALL).changed(seed=seed, **parts)) for seed in range(3)
         )
         for method, parts in METHODS.items()
     }

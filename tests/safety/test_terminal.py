@@ -78,7 +78,7 @@ def test_the_progress_line_is_harmless():
 @pytest.mark.slow
 def test_a_folder_named_like_markup_holds_a_comparison(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    few = ("--methods", "supervised", "--corrections", "none", "--seeds", 1, "--set", "steps=2")
+    few = ("--methods", "supervised", "--seeds", 1, "--set", "steps=2")
     said = typed("compare", *few, "--out", "x[/bold]")
     assert said.exit_code == 0, said.output
     assert "results.json are in x[/bold]" in said.stdout

@@ -305,7 +305,7 @@ def test_an_error_inside_the_file_shows_its_author_where(mine, verb):
     """Unpacking is a ValueError, and of those a command shows the message alone, if they are its own."""
     (mine / "mine.py").write_text(BROKEN)
     train_parts = ["--set", "algorithm=mine.py:Broken", "--set", "correction=none"]
-    parts = train_parts if verb.startswith("train") else ["--seeds", "1", "--corrections", "none"]
+    parts = train_parts if verb.startswith("train") else ["--seeds", "1"]
     said = command(*verb.split(), *parts, "--set", "steps=3", "--out", "run")
     assert said.returncode == 1
     assert f'File "{mine}/mine.py", line 5, in losses' in said.stderr
