@@ -7,12 +7,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from debiaspl._checks import within
 from debiaspl.algorithms.algorithm import Batch, Logits, Models, predict_twice
 from debiaspl.algorithms.fixmatch import FixMatch
 from debiaspl.algorithms.mixing import ramp
 from debiaspl.debias import Correction, ranks
-from debiaspl.debias.correction import LABEL_SHARES, at_least_float32
+from debiaspl.debias.correction import LABEL_SHARES, at_least_float32, within
 from debiaspl.models import FurtherHead
 
 

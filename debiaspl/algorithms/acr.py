@@ -7,10 +7,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from debiaspl._checks import within
 from debiaspl.algorithms.algorithm import Batch, Models, Views, WeakToStrong, hard_loss, predict_twice
 from debiaspl.debias import Correction, ranks
-from debiaspl.debias.correction import LABEL_SHARES, at_least_float32, checked_counts
+from debiaspl.debias.correction import LABEL_SHARES, at_least_float32, checked_counts, within
 from debiaspl.debias.running import safe_log
 from debiaspl.models import FurtherHead
 

@@ -8,12 +8,11 @@ import torch
 from torch import Tensor
 from torch.func import functional_call
 
-from debiaspl._checks import within
 from debiaspl.algorithms.algorithm import Algorithm, Batch, Models, Views, predict
 from debiaspl.algorithms.mixing import ramp
 from debiaspl.debias import PLUS, Composite, Correction, ranks
 from debiaspl.debias.alignment import DistributionAlignment
-from debiaspl.debias.correction import at_least_float32
+from debiaspl.debias.correction import at_least_float32, within
 
 
 class AdaMatch(Algorithm):

@@ -6,10 +6,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from debiaspl._checks import within
 from debiaspl.algorithms.algorithm import Algorithm, Batch, Models, Views
 from debiaspl.algorithms.contrast import perceptron, unit, write_over_oldest
 from debiaspl.debias import Correction, ranks
+from debiaspl.debias.correction import within
 
 
 class CoMatch(Algorithm):

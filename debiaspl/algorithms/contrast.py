@@ -8,9 +8,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from debiaspl._checks import within
 from debiaspl.debias import ranks
-from debiaspl.debias.correction import at_least_float32
+from debiaspl.debias.correction import at_least_float32, within
 from debiaspl.models.average import as_buffers
 from debiaspl.models.network import NormActivateRows
 

@@ -4,11 +4,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from debiaspl._checks import within
 from debiaspl.algorithms.algorithm import Algorithm, Batch, Models, SelfSupervised, Views
 from debiaspl.algorithms.contrast import Contrast
 from debiaspl.debias import Correction
-from debiaspl.debias.correction import at_least_float32
+from debiaspl.debias.correction import at_least_float32, within
 
 
 class ContrastMatch(Algorithm):

@@ -6,11 +6,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from debiaspl._checks import within
 from debiaspl.algorithms.algorithm import Batch, Models
 from debiaspl.algorithms.fixmatch import FixMatch
 from debiaspl.debias import Correction
 from debiaspl.debias.alignment import DistributionAlignment
+from debiaspl.debias.correction import within
 
 
 class CReST(FixMatch):

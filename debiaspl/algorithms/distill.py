@@ -8,10 +8,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from debiaspl._checks import within
 from debiaspl.algorithms.algorithm import Algorithm, Batch, Models, Views
 from debiaspl.algorithms.mixing import sharpen
 from debiaspl.debias import Correction
+from debiaspl.debias.correction import within
 from debiaspl.encoders import NetworkFacts, load_trained
 from debiaspl.models import Network
 from debiaspl.models.average import as_buffers

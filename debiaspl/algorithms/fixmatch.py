@@ -4,7 +4,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from debiaspl._checks import within
 from debiaspl.algorithms.algorithm import (
     Batch,
     Logits,
@@ -16,7 +15,7 @@ from debiaspl.algorithms.algorithm import (
     predict_weak,
 )
 from debiaspl.debias import Correction, ranks
-from debiaspl.debias.correction import at_least_float32
+from debiaspl.debias.correction import at_least_float32, within
 
 VIEW_LABELS = ("three-sets", "paired")
 CLD_TEMPERATURE = 0.07

@@ -4,10 +4,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from debiaspl._checks import within
 from debiaspl.algorithms.algorithm import Algorithm, Batch, Models, Views
 from debiaspl.algorithms.mixing import ramp
 from debiaspl.debias import Correction
+from debiaspl.debias.correction import within
 
 
 class MeanTeacher(Algorithm):

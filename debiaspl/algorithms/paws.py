@@ -4,12 +4,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from debiaspl._checks import within
 from debiaspl.algorithms.algorithm import Algorithm, Batch, Models, SelfSupervised, Views
 from debiaspl.algorithms.contrast import TEMPERATURES, perceptron, unit
 from debiaspl.algorithms.mixing import sharpen
 from debiaspl.augment.cropcolor import AREA, checked_area, small_crops
 from debiaspl.debias import Correction, ranks
+from debiaspl.debias.correction import within
 
 
 class PAWS(Algorithm):

@@ -3,9 +3,9 @@
 import torch
 from torch import Tensor
 
-from debiaspl._checks import within
 from debiaspl.algorithms.algorithm import Algorithm, Batch, Models, Views
 from debiaspl.debias import Correction
+from debiaspl.debias.correction import within
 
 
 class PseudoLabel(Algorithm):

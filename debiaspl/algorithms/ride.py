@@ -6,10 +6,9 @@ from types import MappingProxyType
 import torch
 from torch import Tensor
 
-from debiaspl._checks import within
 from debiaspl.algorithms.algorithm import Algorithm, Batch, Models, Views
 from debiaspl.debias import Correction
-from debiaspl.debias.correction import at_least_float32
+from debiaspl.debias.correction import at_least_float32, within
 from debiaspl.debias.heads import NormalisedHead
 from debiaspl.models import Network
 

@@ -4,10 +4,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from debiaspl._checks import within
 from debiaspl.algorithms.algorithm import Batch, Models, SelfSupervised
 from debiaspl.algorithms.contrast import NONE, TEMPERATURES, perceptron, unit
 from debiaspl.debias import Correction, ranks
+from debiaspl.debias.correction import within
 
 
 class SimCLR(SelfSupervised):

@@ -6,9 +6,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from debiaspl._checks import within
 from debiaspl.algorithms.algorithm import Batch, Models, WeakToStrong, predict
 from debiaspl.debias import Correction, ranks
+from debiaspl.debias.correction import within
 
 
 class SoftMatch(WeakToStrong):

@@ -6,11 +6,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from debiaspl._checks import within
 from debiaspl.algorithms.algorithm import Batch, Models, SelfSupervised, Views
 from debiaspl.algorithms.contrast import COLDEST, TEMPERATURES, perceptron, unit, write_over_oldest
 from debiaspl.augment.cropcolor import AREA, checked_area, small_crops
 from debiaspl.debias import Correction, ranks
+from debiaspl.debias.correction import within
 
 ABSENT = -1e9
 """Added to the logarithm of a row that does not count."""

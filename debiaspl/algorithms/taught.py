@@ -5,10 +5,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from debiaspl._checks import within
 from debiaspl.algorithms.algorithm import Batch, Models, WeakToStrong, predict
 from debiaspl.data import Hints
 from debiaspl.debias import Correction
+from debiaspl.debias.correction import within
 
 
 class TaughtFixMatch(WeakToStrong):

@@ -5,11 +5,10 @@ from typing import Any
 import torch.nn.functional as F
 from torch import Tensor
 
-from debiaspl._checks import within
 from debiaspl.algorithms.algorithm import Batch, Models, WeakToStrong, predict
 from debiaspl.algorithms.mixing import sharpen
 from debiaspl.debias import Correction, ranks
-from debiaspl.debias.correction import at_least_float32
+from debiaspl.debias.correction import at_least_float32, within
 
 ANNEALING = ("off", "linear", "log", "exp")
 

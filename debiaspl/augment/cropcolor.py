@@ -8,9 +8,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from debiaspl._checks import within
 from debiaspl.augment.batch import check_images, constant, uniform
-from debiaspl.debias.correction import at_least_float32
+from debiaspl.debias.correction import at_least_float32, within
 
 AREA = 0.05, 0.14
 """Smallest and largest share of the image in a small crop of SwAV and of PAWS on ImageNet."""

@@ -7,9 +7,9 @@ from functools import lru_cache
 import torch
 from torch import Tensor
 
-from debiaspl._checks import within
 from debiaspl.augment.batch import check_images, constant, counting, uniform
 from debiaspl.augment.operations import CODES, FAMILIES, OPERATIONS, Family, check_names
+from debiaspl.debias.correction import within
 from debiaspl.kernels import holds
 
 GREY = 127

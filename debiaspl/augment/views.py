@@ -7,9 +7,9 @@ from functools import lru_cache
 import torch
 from torch import Tensor
 
-from debiaspl._checks import within
 from debiaspl.augment.batch import check_images, uniform
 from debiaspl.debias import ranks
+from debiaspl.debias.correction import within
 from debiaspl.kernels import holds
 from debiaspl.models import scale
 

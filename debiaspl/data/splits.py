@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor, from_numpy
 
-from debiaspl._checks import within
+from debiaspl.debias.correction import within
 
 Indices = NDArray[np.int64]
 Labels = Tensor | ArrayLike

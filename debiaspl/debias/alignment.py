@@ -5,8 +5,7 @@ from collections.abc import Sequence
 from torch import Tensor
 
 from debiaspl.debias.correction import Traits, at_least_float32
-from debiaspl.debias.running import RunningPrior, safe_log
-from debiaspl.debias.target import LABELS, shares_of
+from debiaspl.debias.running import LABELS, RunningPrior, safe_log, shares_of
 
 
 class DistributionAlignment(RunningPrior):

@@ -5,7 +5,7 @@ from copy import deepcopy
 import torch
 from torch import Tensor, nn
 
-from debiaspl.debias.correction import Correction, Traits, rewritten
+from debiaspl.debias.correction import Correction, Traits, rewritten, within
 from debiaspl.debias.heads import NormalisedHead
 from debiaspl.debias.tau_norm import tau_normalised
 
@@ -34,9 +34,7 @@ class CausalNorm(Correction):
 
     def __init__(self, alpha: float = 1.0) -> None:
         super().__init__()
-        if not 0 <= alpha < float("inf"):
-            raise ValueError(f"alpha is {alpha!r}, expected a number >= 0: 1 removes the mean direction entirely.")
-        self.alpha = float(alpha)
+        self.alpha = float(within("alpha", alpha, "[0, inf)", "1 removes the mean direction entirely"))
 
     @torch.no_grad()
     def classifier(self, head: nn.Linear, mean_features: Tensor) -> nn.Linear:

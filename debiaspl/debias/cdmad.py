@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor, nn
 
-from debiaspl.debias.correction import Correction, Traits, at_least_float32, rewritten
+from debiaspl.debias.correction import Correction, Traits, at_least_float32, rewritten, within
 
 
 class CDMAD(Correction):
@@ -20,7 +20,6 @@ class CDMAD(Correction):
     has no threshold and soft labels: ``threshold=0``.
 
     Args:
-        num_classes: number of classes (C).
         begin: share of the training after which labels are corrected; the trained classifier always is.
         colour: value of the blank image, from -1 (black) to 1 (white).
     """
@@ -38,11 +37,8 @@ class CDMAD(Correction):
 
     def __init__(self, num_classes: int, begin: float = 0.2, colour: float = 1.0) -> None:
         super().__init__()
-        if not 0 <= begin <= 1:
-            raise ValueError(f"begin is {begin!r}, expected a share of the training in [0, 1]; 0 starts immediately.")
-        if not -1 <= colour <= 1:
-            raise ValueError(f"colour is {colour!r}, expected a number from -1 (black) to 1 (white).")
-        self.begin, self.colour = begin, colour
+        self.begin = within("begin", begin, "[0, 1]", "a share of the training")
+        self.colour = within("colour", colour, "[-1, 1]", "from black to white")
         self.register_buffer("blank", torch.zeros(num_classes))
 
     @torch.no_grad()

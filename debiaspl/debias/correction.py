@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import dataclass
+from typing import TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -121,6 +122,19 @@ class Correction(nn.Module):
 def at_least_float32(logits: Tensor) -> Tensor:
     """Convert half precision to float32, which keeps more than 2 or 3 digits of a log-probability; float64 stays."""
     return logits.float() if logits.dtype in (torch.float16, torch.bfloat16) else logits
+
+
+Number = TypeVar("Number", int, float)
+
+
+def within(name: str, value: Number, interval: str, hint: str = "") -> Number:
+    """The value of a setting. Raises unless it lies in the interval, such as ``[0, 1)`` or ``(0, inf)``."""
+    low, high = map(float, interval[1:-1].split(","))
+    above = low <= value if interval[0] == "[" else low < value
+    below = value <= high if interval[-1] == "]" else value < high
+    if not (above and below):
+        raise ValueError(f"{name} is {value!r}, expected a number in {interval}{hint and ': '}{hint}.")
+    return value
 
 
 def checked_counts(class_counts: Sequence[int]) -> Tensor:

@@ -6,9 +6,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from debiaspl.debias.correction import LABEL_SHARES, Traits, at_least_float32, checked_counts
-from debiaspl.debias.running import RunningPrior, safe_log
-from debiaspl.debias.target import UNIFORM, log_kept, shares_of, towards_equal, trust
+from debiaspl.debias.correction import LABEL_SHARES, Traits, at_least_float32, checked_counts, within
+from debiaspl.debias.running import UNIFORM, RunningPrior, log_kept, safe_log, shares_of, towards_equal, trust
 
 ESTIMATED = "estimated"
 STRENGTH = 0.5
@@ -84,15 +83,9 @@ class Debiaser(RunningPrior):
         margin = strength if margin_strength is None else margin_strength
         strengths = {"strength": strength, "labeled_strength": labeled, "margin_strength": margin}
         for name, value in strengths.items():
-            if not 0 <= value < float("inf"):
-                raise ValueError(
-                    f"{name} is {value!r}, expected a number >= 0: 0 removes no bias, the paper uses a strength of "
-                    "0.5, and a negative strength would add bias."
-                )
+            within(name, value, "[0, inf)", "0 removes no bias, the paper uses a strength of 0.5")
         self.strength, self.labeled_strength, self.margin_strength = map(float, strengths.values())
-        if not 0 <= count_threshold <= 1:
-            raise ValueError(f"count_threshold is {count_threshold!r}, expected a confidence in [0, 1], such as 0.95.")
-        self.count_threshold = count_threshold
+        self.count_threshold = within("count_threshold", count_threshold, "[0, 1]")
         self.corrects_pseudo_labels_alone = not (self.has_target and self.labeled_strength)
         self.takes_out = "" if self.corrects_pseudo_labels_alone else LABEL_SHARES
         if self.has_target:

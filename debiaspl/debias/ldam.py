@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from debiaspl.debias.correction import Correction, Traits, at_least_float32, checked_counts
+from debiaspl.debias.correction import Correction, Traits, at_least_float32, checked_counts, within
 
 
 class LDAM(Correction):
@@ -30,11 +30,8 @@ class LDAM(Correction):
 
     def __init__(self, class_counts: Sequence[int], max_margin: float = 0.5, scale: float = 1.0) -> None:
         super().__init__()
-        if not 0 <= max_margin < float("inf"):
-            raise ValueError(f"max_margin is {max_margin!r}, expected a number >= 0; the paper uses 0.5.")
-        if not 0 < scale < float("inf"):
-            raise ValueError(f"scale is {scale!r}, expected a number > 0: 1 for a linear head, 30 for cosines.")
-        self.max_margin, self.scale = float(max_margin), float(scale)
+        self.max_margin = float(within("max_margin", max_margin, "[0, inf)", "the paper uses 0.5"))
+        self.scale = float(within("scale", scale, "(0, inf)", "1 for a linear head, 30 for cosines"))
         raw = checked_counts(class_counts) ** -0.25
         self.register_buffer("margins", self.max_margin * raw / raw.max(), persistent=False)
 
@@ -62,9 +59,6 @@ class LDAMDRW(LDAM):
     of a batch have the same weights as the whole. For ``head=cosine``; with a linear head set scale=1.
 
     Args:
-        class_counts: number of labels per class, n_j.
-        max_margin: margin of the smallest class; 0 is no margin.
-        scale: s, the scale of the logits; 30 with head=cosine.
         begin: share of the training from which on classes are weighted.
         beta: how much images of a class overlap; with 0 all weigh the same, near 1 the weight is 1 / n.
     """
@@ -82,11 +76,8 @@ class LDAMDRW(LDAM):
         beta: float = 0.9999,
     ) -> None:
         super().__init__(class_counts, max_margin, scale)
-        if not 0 <= begin <= 1:
-            raise ValueError(f"begin is {begin!r}, expected a share of the training in [0, 1]; the paper uses 0.8.")
-        if not 0 <= beta < 1:
-            raise ValueError(f"beta is {beta!r}, expected a number in [0, 1); the paper uses 0.9999.")
-        self.begin = begin
+        within("beta", beta, "[0, 1)", "the paper uses 0.9999")
+        self.begin = within("begin", begin, "[0, 1]", "a share of the training; the paper uses 0.8")
         counts = checked_counts(class_counts).double()
         raw = (1 - beta) / (1 - beta**counts)
         balanced = raw * counts.sum() / (raw * counts).sum()

@@ -12,6 +12,7 @@ from debiaspl.debias.correction import (
     at_least_float32,
     checked_counts,
     rewritten,
+    within,
 )
 
 
@@ -23,9 +24,7 @@ class _Adjustment(Correction):
 
     def __init__(self, class_counts: Sequence[int], tau: float = 1.0) -> None:
         super().__init__()
-        if not 0 <= tau < float("inf"):
-            raise ValueError(f"tau is {tau!r}, expected a number >= 0: 0 adjusts nothing, the paper uses 1.")
-        self.tau = float(tau)
+        self.tau = float(within("tau", tau, "[0, inf)", "0 adjusts nothing, the paper uses 1"))
         counts = checked_counts(class_counts)
         self.register_buffer("adjustment", self.tau * (counts / counts.sum()).log(), persistent=False)
 

@@ -1,12 +1,18 @@
-"""A running estimate of how often a model predicts each class, for the adaptive corrections."""
+"""A running estimate of how often a model predicts each class, for the adaptive corrections, and shares to aim at."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor
 
 from debiaspl.debias import ranks
-from debiaspl.debias.correction import Correction, at_least_float32
+from debiaspl.debias.correction import Correction, at_least_float32, checked_counts, within
+
+UNIFORM, LABELS = "uniform", "labels"
+FEW = 5.0
+"""With this many labels a class an estimate counts as much as equal shares."""
+LEAST = 0.01
+"""The smallest share of kept labels, in equal shares: a class of which none is kept for a while can come back."""
 
 
 class RunningPrior(Correction):
@@ -30,13 +36,8 @@ class RunningPrior(Correction):
         super().__init__()
         if isinstance(num_classes, bool) or not isinstance(num_classes, int) or num_classes < 2:
             raise ValueError(f"num_classes is {num_classes!r}, expected a whole number of at least 2.")
-        if not 0 <= momentum < 1:
-            raise ValueError(
-                f"momentum is {momentum!r}, expected a number in [0, 1): with 0 the prior is that of the last batch, "
-                "with 1 it would never change. 0.99 is a good start."
-            )
-        self.num_classes = num_classes
-        self.momentum = float(momentum)
+        hint = "with 0 the prior is that of the last batch, with 1 it would never change, 0.99 is a good start"
+        self.num_classes, self.momentum = num_classes, float(within("momentum", momentum, "[0, 1)", hint))
         self.register_buffer("prior", torch.full((num_classes,), 1 / num_classes, dtype=torch.float32))
         self._holding = False
         # Not a buffer: each rank has its own value until release, and copying buffers between ranks would destroy it.
@@ -131,3 +132,41 @@ class RunningPrior(Correction):
 def safe_log(shares: Tensor) -> Tensor:
     """Logarithm without -inf: a share that has decayed to 0 counts as the smallest normal number, which gives -87."""
     return shares.clamp_min(torch.finfo(shares.dtype).tiny).log()
+
+
+def shares_of(target: str | Sequence[float], class_counts: Sequence[int], *others: str) -> Tensor:
+    """The shares that ``target`` names, (C,), in float32; ``others`` are further names that are expected."""
+    classes = len(class_counts)
+    if target == UNIFORM:
+        return torch.full((classes,), 1 / classes)
+    if target == LABELS:
+        counts = checked_counts(class_counts)
+        return counts / counts.sum()
+    try:
+        values = [float(share) for share in (target.split(",") if isinstance(target, str) else target)]
+    except (TypeError, ValueError):
+        values = []
+    if len(values) != classes or not all(0 <= value < float("inf") for value in values) or not sum(values):
+        names = ", ".join(map(repr, (LABELS, UNIFORM, *others)))
+        raise ValueError(
+            f"target is {target!r}, expected {names} or {classes} shares >= 0, one per class, separated by commas."
+        )
+    shares = torch.tensor(values, dtype=torch.float64)
+    return (shares / shares.sum()).float()
+
+
+def log_kept(shares: Tensor) -> Tensor:
+    """Their logarithm, from ``LEAST`` equal shares on."""
+    return shares.clamp_min(LEAST / len(shares)).log()
+
+
+def trust(class_counts: Sequence[int]) -> float:
+    """How much an estimate counts beside equal shares, 0 to 1. With few labels the predictions that are counted are
+    wrong together, and an estimate from them makes them more so."""
+    per_class = sum(class_counts) / len(class_counts)
+    return per_class / (per_class + FEW)
+
+
+def towards_equal(shares: Tensor, weight: float) -> Tensor:
+    """The estimate with this weight, and equal shares with the rest."""
+    return shares.lerp(torch.full_like(shares, 1 / len(shares)), 1 - weight)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from debiaspl.debias.correction import LABEL_SHARES, Traits, at_least_float32, checked_counts
+from debiaspl.debias.correction import LABEL_SHARES, Traits, at_least_float32, checked_counts, within
 from debiaspl.debias.running import RunningPrior
 
 LEAST = 1e-12
@@ -53,15 +53,10 @@ class SimPro(RunningPrior):
         unlabeled_ratio: float = 1.0,
     ) -> None:
         super().__init__(len(class_counts), momentum)
-        if not 0 <= tau < float("inf"):
-            raise ValueError(f"tau is {tau!r}, expected a number >= 0: 0 adjusts nothing, 1 is Bayes' rule.")
-        if not 0 <= count_threshold <= 1:
-            raise ValueError(f"count_threshold is {count_threshold!r}, expected a confidence in [0, 1], such as 0.95.")
-        if not 0 <= unlabeled_ratio < float("inf"):
-            raise ValueError(
-                f"unlabeled_ratio is {unlabeled_ratio!r}, expected a number >= 0: unlabeled_batch / labeled_batch."
-            )
-        self.tau, self.count_threshold, self.unlabeled_ratio = float(tau), count_threshold, float(unlabeled_ratio)
+        self.tau = float(within("tau", tau, "[0, inf)", "0 adjusts nothing, 1 is Bayes' rule"))
+        self.count_threshold = within("count_threshold", count_threshold, "[0, 1]")
+        hint = "unlabeled_batch / labeled_batch"
+        self.unlabeled_ratio = float(within("unlabeled_ratio", unlabeled_ratio, "[0, inf)", hint))
         counts = checked_counts(class_counts)
         self.register_buffer("shares", counts / counts.sum(), persistent=False)
         self.register_buffer("joint", self.shares.clone())

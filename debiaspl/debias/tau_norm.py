@@ -5,7 +5,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from debiaspl.debias import ranks
-from debiaspl.debias.correction import Correction, Traits, rewritten
+from debiaspl.debias.correction import Correction, Traits, rewritten, within
 
 TAUS = 11
 """Values from 0 to 1 that are tried, if tau is chosen."""
@@ -33,9 +33,8 @@ class TauNorm(Correction):
 
     def __init__(self, tau: float = 0.7, keep_bias: bool = False, choose_tau: bool = False) -> None:
         super().__init__()
-        if not 0 <= tau < float("inf"):
-            raise ValueError(f"tau is {tau!r}, expected a number >= 0: 0 changes nothing, 1 makes all norms equal.")
-        self.tau, self.keep_bias, self.held_out = float(tau), keep_bias, choose_tau
+        self.tau = float(within("tau", tau, "[0, inf)", "0 changes nothing, 1 makes all norms equal"))
+        self.keep_bias, self.held_out = keep_bias, choose_tau
 
     @torch.no_grad()
     def choose(self, head: nn.Linear, features: Tensor, labels: Tensor) -> None:

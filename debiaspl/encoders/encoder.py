@@ -9,8 +9,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from debiaspl._checks import within
 from debiaspl.data.tensor_file import digest_of_tensors
+from debiaspl.debias.correction import within
 
 
 class Encoder(nn.Module, ABC):

@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from debiaspl._checks import within
+from debiaspl.debias.correction import within
 from debiaspl.models.network import Network
 
 Trained = TypeVar("Trained", bound=nn.Module)

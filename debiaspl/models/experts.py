@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor, nn
 
-from debiaspl._checks import within
+from debiaspl.debias.correction import within
 from debiaspl.debias.heads import NormalisedHead
 from debiaspl.kernels.norm import NormActivate
 from debiaspl.models.network import Network, initialise

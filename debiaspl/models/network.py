@@ -11,7 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from debiaspl._checks import within
+from debiaspl.debias.correction import within
 from debiaspl.debias.heads import NormalisedHead
 from debiaspl.kernels import holds
 from debiaspl.kernels.norm import NormActivate

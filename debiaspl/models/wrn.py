@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from torch import Tensor, nn
 
-from debiaspl._checks import within
+from debiaspl.debias.correction import within
 from debiaspl.kernels.norm import NormActivate
 from debiaspl.models.network import Network, initialise, make_head
 

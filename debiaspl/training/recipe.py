@@ -5,7 +5,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import MISSING, asdict, dataclass, field, fields, replace
 from typing import Any
 
-from debiaspl._checks import did_you_mean, within
+from debiaspl._checks import did_you_mean
+from debiaspl.debias.correction import within
 from debiaspl.training.parts import (
     PARTS,
     build,

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from debiaspl.debias import Debiaser, ranks
-from debiaspl.debias.target import FEW
+from debiaspl.debias.running import FEW
 from debiaspl.training.parts import build
 from tests.ranks import on_ranks
 from tests.reference import paper
