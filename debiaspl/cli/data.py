@@ -1,5 +1,6 @@
 """``debiaspl data``: download and pack image sets."""
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -46,12 +47,12 @@ def pack_command(
     """Pack an image set into memory-mapped files that load fast: debiaspl train --set data=OUT."""
     with plain_errors():
         from debiaspl.data.open import read_place
-        from debiaspl.data.packed import pack_files, refuse_packing_over
+        from debiaspl.data.packed import pack, refuse_packing_over
 
         refuse_packing_over(out)
         images = read_place(source, size)
         with progress_bar("images") as show:
-            count, skipped = pack_files(images, out, lambda done: show("packing", done, len(images)))
+            count, skipped = pack(images, out, partial(show, "packing"))
         say(f"{count:,} images of {images.images.shape[2]} x {images.images.shape[3]} are in {out}")
         for name, reason in list(skipped.items())[:10]:
             say(f"skipped {printable(name)}: {reason}", err=True)

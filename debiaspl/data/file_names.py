@@ -122,11 +122,7 @@ class FileNames:
 
     def _served(self, path: str) -> str:
         """The path part of a Label Studio or web address, which is relative to a folder that may be above root."""
-        parts = PurePosixPath(path).parts
-        for count in range(len(parts) - 1, 0, -1):
-            if any(parts[:count] == root.parts[-count:] for root in self._roots):
-                return "/".join(parts[count:])
-        return path
+        return (self._below_root_name(path) or [path])[-1]
 
     @cached_property
     def _uploads(self) -> dict[str, str]:

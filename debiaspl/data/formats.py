@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from debiaspl.data.images import ImageSet, TrainTest
 from debiaspl.data.lazy import left_in_files, read_listing
 from debiaspl.data.listing import list_folder
-from debiaspl.data.splits import held_out
+from debiaspl.data.splits import FewLabels
 from debiaspl.data.text import DataError
 
 
@@ -70,7 +70,7 @@ def digits() -> TrainTest:
     grey = np.rint(np.stack(pixels, 1).reshape(-1, 1, 8, 8) * (255 / 16)).astype(np.uint8)
     numbers = torch.from_numpy(labels.astype(np.int64))
     everything = ImageSet(torch.from_numpy(grey), numbers, tuple(map(str, range(10))))
-    train, test = held_out(numbers, per_class=50, seed=0)
+    test, train = FewLabels(50, labeled_also_unlabeled=False).split(numbers, seed=0)
     return TrainTest(everything.select(train), everything.select(test))
 
 

@@ -78,12 +78,12 @@ def list_folder(
         rows, assumed = read_label_table(table, columns)
         matched = match_files(table, rows, FileNames(root, files), allow_absent)
         tell_assumed(table, assumed + matched.assumed)
-        given, absent = matched.labels, matched.absent
+        absent = matched.absent
         lies_in = {file: class_name(file.split("/")[0]) if folders and "/" in file else None for file in files}
-        named: dict[str, str | None] = lies_in | given  # without a row and a class folder that counts: no label
-        passed_over = _passed_over(named, given)
+        named = lies_in | matched.labels  # without a row and a class folder that counts: no label
+        passed_over = _passed_over(named, matched.labels)
         itself = os.path.abspath(table)
-        others = _without_table((file, why) for file, why in skipped if file not in named)
+        others = ((file, why) for file, why in skipped if file not in named)
         skipped = tuple((file, why) for file, why in others if os.path.abspath(root / file) != itself)
     elif columns != USUAL:
         raise DataError(f"{root} has no labels.csv, so its columns cannot be named. Name the table too: --labels.")
@@ -135,7 +135,8 @@ def _find_images(root: Path) -> tuple[tuple[str, ...], Skipped]:
         raise DataError(f"{root} {found}. Expected a folder of images.")
     if names := encoded_names(root):
         return names, ()
-    entries = sorted(_walk(root))
+    # The folder's own table belongs there, also if it is unused.
+    entries = sorted(entry for entry in _walk(root) if entry[0] != TABLE)
     images = tuple(name for name, kind in entries if kind == _IMAGE)
     return images, tuple((name, kind) for name, kind in entries if kind != _IMAGE)
 
@@ -145,12 +146,7 @@ def list_images(root: Path) -> Listing:
     files, others = _find_images(root)
     if not files:
         raise _no_image(root, others)
-    return Listing(root, files, torch.full((len(files),), UNLABELED), (), tuple(_without_table(others)))
-
-
-def _without_table(others: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
-    """The files that are not images, without the folder's own table of labels: it belongs there, also if unused."""
-    return ((file, why) for file, why in others if file != TABLE)
+    return Listing(root, files, torch.full((len(files),), UNLABELED), (), others)
 
 
 def _walk(root: Path) -> Iterator[tuple[str, str]]:
@@ -212,10 +208,8 @@ def _is_hidden(name: str) -> bool:
 def _from_folders(root: Path, files: Sequence[str], classes: Sequence[str] | None) -> dict[str, str | None]:
     """File -> class, from the folder directly below root."""
     loose = [file for file in files if "/" not in file]
-    if loose and len(loose) == len(files) and classes is not None:
-        return dict.fromkeys(files)
     if loose and len(loose) == len(files):
-        raise _no_labels(root)
+        return dict.fromkeys(files)
     if loose:
         raise DataError(
             f"{root} has {counted(loose, 'image')} outside of class folders: {shown(loose)}. "
@@ -238,17 +232,6 @@ def _from_folders(root: Path, files: Sequence[str], classes: Sequence[str] | Non
     also = sorted(name for name in used if means_no_label(name) and name != UNLABELED_NAME)
     tell_assumed(root, [f"{shown([f'{name}/' for name in also])} contains photos without a label"] if also else [])
     return {file: class_name(file.split("/")[0]) for file in files}
-
-
-def _no_labels(root: Path) -> DataError:
-    """The error for a folder without any label, where training needs some: the three ways to get them."""
-    photos = shlex.quote(str(root))
-    return DataError(
-        f"no image of {root} has a label yet. Expected labels of two classes or more. Label a few images of every "
-        f'class: debiaspl label {photos} --classes "..."; or train with class names alone: debiaspl zeroshot {photos} '
-        f'--classes "..."; or, if there are labels already, name their table, with the columns file_name,label: '
-        f"--labels TABLE, or move the images into a folder for each class: {root}/CLASS/*.jpg."
-    )
 
 
 def refuse_parts(root: Path, folders: Iterable[str], files: Sequence[str]) -> None:
@@ -282,7 +265,13 @@ def _class_order(root: Path, found: set[str], classes: Sequence[str] | None) -> 
         name for name in order if not name or means_no_label(name) or any("\ud800" <= c <= "\udfff" for c in name)
     ]
     if classes is None and not order:
-        raise _no_labels(root)
+        photos = shlex.quote(str(root))
+        raise DataError(
+            f"no image of {root} has a label yet. Expected labels of two classes or more. Label a few images of every "
+            f'class: debiaspl label {photos} --classes "..."; or train with class names alone: debiaspl zeroshot '
+            f'{photos} --classes "..."; or, if there are labels already, name their table, with the columns '
+            f"file_name,label: --labels TABLE, or move the images into a folder for each class: {root}/CLASS/*.jpg."
+        )
     if classes is None and len(order) < 2 and not broken:
         raise DataError(
             f"{root} has labels of one class only: {shown(order)}. Expected two classes or more: label a few images of "

@@ -13,7 +13,7 @@ from debiaspl.data.lazy import LazyImages, images_of, left_in_files
 from debiaspl.data.listing import Listing, list_folder, list_images
 from debiaspl.data.packed import INDEX, open_packed
 from debiaspl.data.shards import holds_shards, list_shards
-from debiaspl.data.splits import held_out_share
+from debiaspl.data.splits import LabelShare
 from debiaspl.data.text import DataError
 
 TEST_SHARE = 0.2
@@ -99,5 +99,10 @@ def with_test_set(images: ImageSet) -> TrainTest:
             f"{unlabeled:,} of {len(images):,} images have no label. A recipe hides labels by its own protocol, so it "
             "needs a label for every image."
         )
-    train, test = held_out_share(images.labels, TEST_SHARE, seed=0)
+    if min(counts := images.counts()) < 2:
+        few = images.classes[counts.index(min(counts))]
+        raise DataError(
+            f"class {few} has {min(counts)} image(s), expected at least 2: one to train and one to test with."
+        )
+    test, train = LabelShare(TEST_SHARE).split(images.labels, seed=0)
     return TrainTest(images.select(train), images.select(test))

@@ -7,7 +7,7 @@ A packed folder contains ``images.npy`` (uint8, N x C x H x W) and ``index.json`
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from debiaspl.data.images import ImageSet, StoredImages
-from debiaspl.data.lazy import LazyImages, in_order
+from debiaspl.data.lazy import in_order
 from debiaspl.data.text import DataError
 from debiaspl.files import parse_json, write_text, write_whole
 from debiaspl.files.whole import PARTIAL
@@ -58,34 +58,38 @@ class PackedImages(StoredImages):
         return np.asarray(np.load(self.path, mmap_mode="r"))
 
 
-def pack(batches: Iterable[tuple[Tensor, list[int], list[str]]], classes: tuple[str, ...], out: Path) -> int:
-    """Write batches of (images, labels, ids) as a packed folder, and return the number of images. The index is written
-    last: with it, the folder is complete."""
+def pack(
+    images: ImageSet, out: Path, progress: Callable[[int, int], None] = lambda done, total: None
+) -> tuple[int, dict[str, str]]:
+    """Write images as a packed folder; returns their number, and a reason for each that could not be read. The index is
+    written last: with it, the folder is complete."""
     refuse_packing_over(out)
-    labels, ids = list[int](), list[str]()
+    kept, skipped = list[int](), dict[str, str]()
+    picture = images.images.shape[1:]
 
     def write(file: BinaryIO) -> None:
-        for images, own_labels, own_ids in batches:
-            if not ids:
-                _write_header(file, (0, *images.shape[1:]))
-            file.write(images.numpy().tobytes())
-            labels.extend(own_labels)
-            ids.extend(own_ids)
-        if not ids:
+        _write_header(file, (0, *picture))
+        for drawn in in_order(images, 256):
+            file.write(drawn.pictures[0].numpy().tobytes())
+            kept.extend(drawn.positions.tolist())
+            skipped.update({images.ids[place]: reason for place, reason in drawn.skipped.items()})
+            progress(len(kept) + len(skipped), len(images))
+        if not kept:
             raise DataError("no image could be read, so there is nothing to pack.")
         file.seek(0)
-        _write_header(file, (len(ids), *images.shape[1:]))
+        _write_header(file, (len(kept), *picture))
 
     try:
         write_whole(out / PIXELS, write)
-        write_text(out / INDEX, json.dumps({"classes": classes, "labels": labels, "ids": ids}))
+        index = {"classes": images.classes, "labels": images.labels[kept].tolist()}
+        write_text(out / INDEX, json.dumps(index | {"ids": [images.ids[place] for place in kept]}))
     except BaseException:
         with suppress(OSError):
             for name in (INDEX, PIXELS):
                 (out / name).unlink(missing_ok=True)
             out.rmdir()
         raise
-    return len(ids)
+    return len(kept), skipped
 
 
 def _write_header(file: BinaryIO, shape: tuple[int, ...]) -> None:
@@ -98,26 +102,6 @@ def refuse_packing_over(out: Path) -> None:
     begun = out.is_dir() and all(path.name == PIXELS or PARTIAL.fullmatch(path.name) for path in out.iterdir())
     if os.path.lexists(out) and not begun:
         raise DataError(f"{out} exists already. Choose another name, or remove it.")
-
-
-def pack_files(
-    images: ImageSet, out: Path, progress: Callable[[int], None] = lambda done: None
-) -> tuple[int, dict[str, str]]:
-    """Pack images from files; returns their number, and a reason for each that could not be read."""
-    assert isinstance(images.images, LazyImages)
-    skipped: dict[str, str] = {}
-
-    def batches() -> Iterator[tuple[Tensor, list[int], list[str]]]:
-        done = 0
-        for drawn in in_order(images, 256):
-            skipped.update({images.ids[place]: reason for place, reason in drawn.skipped.items()})
-            done += len(drawn.positions) + len(drawn.skipped)
-            if len(drawn.positions):
-                places = drawn.positions.tolist()
-                yield drawn.pictures[0], images.labels[drawn.positions].tolist(), [images.ids[k] for k in places]
-            progress(done)
-
-    return pack(batches(), images.classes, out), skipped
 
 
 def open_packed(folder: Path) -> ImageSet:

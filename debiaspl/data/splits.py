@@ -175,34 +175,6 @@ def hold_out_labels(labels: Labels, split: Split, fraction: float, seed: int) ->
     return Split(from_numpy(np.setdiff1d(positions, validation)), split.unlabeled), from_numpy(validation)
 
 
-def held_out(labels: Labels, per_class: int, seed: int) -> tuple[Tensor, Tensor]:
-    """The remaining images, and ``per_class`` images of every class held out as a balanced test set."""
-    classes = _positions(labels)
-    if per_class >= min(map(len, classes)):
-        raise ValueError(
-            f"per_class is {per_class}, but the smallest class has {min(map(len, classes))} images, "
-            "and at least one of each class must stay for training."
-        )
-    return _hold_out(classes, [per_class] * len(classes), seed)
-
-
-def held_out_share(labels: Labels, share: float, seed: int) -> tuple[Tensor, Tensor]:
-    """The remaining images, and this share of every class, rounded, at least one image, as a test set."""
-    classes = _positions(labels)
-    short = [number for number, positions in enumerate(classes) if len(positions) < 2]
-    if short:
-        raise ValueError(
-            f"class {short[0]} has {len(classes[short[0]])} image(s), expected at least 2: one to train with and one "
-            "to test with."
-        )
-    return _hold_out(classes, _shares(classes, share), seed)
-
-
-def _hold_out(classes: list[Indices], numbers: list[int], seed: int) -> tuple[Tensor, Tensor]:
-    test = np.sort(np.concatenate(_drawn(classes, numbers, seed)))
-    return from_numpy(np.setdiff1d(np.concatenate(classes), test)), from_numpy(test)
-
-
 def _long_tail_parts(
     labels: Labels, gamma: float, labeled_fraction: float, seed: int
 ) -> tuple[list[Indices], list[Indices]]:

@@ -13,7 +13,6 @@ from debiaspl.data import (
     Task,
     load,
 )
-from debiaspl.data.splits import held_out
 
 
 def image_set(labels: list[int], /, **changes: object) -> ImageSet:
@@ -98,7 +97,6 @@ def test_few_labels_is_balanced_complete_and_seeded(labels, per_class, seed, ove
         (lambda labels: LongTail(0.5, 0.1).split(labels, 0), "gamma is 0.5"),
         (lambda labels: LongTail(50, 0.1).split(labels, 0), "leaves class 7 without an image"),
         (lambda labels: LongTail(2, 0).split(labels, 0), "labeled_fraction is 0"),
-        (lambda labels: held_out(labels, 20, 0), "the smallest class has 20"),
     ],
 )
 def test_impossible_splits_teach(call, message):

@@ -11,7 +11,7 @@ from sklearn.datasets import load_digits
 
 from debiaspl.data import formats, open_data
 from debiaspl.data.decode import decode
-from debiaspl.data.splits import held_out
+from debiaspl.data.splits import FewLabels
 
 
 def expected() -> tuple[torch.Tensor, torch.Tensor]:
@@ -22,7 +22,7 @@ def expected() -> tuple[torch.Tensor, torch.Tensor]:
 
 def test_they_are_scikit_learns():
     images, labels = expected()
-    train, test = held_out(labels, per_class=50, seed=0)
+    test, train = FewLabels(50, False).split(labels, seed=0)
     found = formats.digits()
     for part, places in ((found.train, train), (found.test, test)):
         assert torch.equal(part.images, images[places])

@@ -1,4 +1,4 @@
-"""Images that stay in files: tar shards, lazy reading, feeds with worker processes, packed sets."""
+"""Images that stay in files: tar shards, lazy reading, feeds with worker processes."""
 
 import math
 import os
@@ -18,7 +18,6 @@ from debiaspl.data.decode import decode
 from debiaspl.data.feed import FileFeed, load_crops, resized_crop_box
 from debiaspl.data.lazy import FolderFiles
 from debiaspl.data.open import read_place
-from debiaspl.data.packed import open_packed, pack
 from debiaspl.data.shards import list_shards
 from tests.data.photos import add, jpeg, patch, write_folder, write_shards
 from tests.processes import started
@@ -243,51 +242,6 @@ def test_workers_of_a_feed_that_is_still_held_do_not_keep_python_from_ending(tmp
     typed = [sys.executable, str(tmp_path / "program.py"), str(tmp_path / "photos")]
     with started(typed) as process:
         assert process.wait(60) == 0
-
-
-def folder_batches(images: ImageSet, size: int = 7):
-    for positions in torch.arange(len(images)).split(size):
-        yield images.images[positions], images.labels[positions].tolist(), [images.ids[k] for k in positions.tolist()]
-
-
-def test_a_packed_set_is_the_same_set(tmp_path):
-    images = read_place(write_folder(tmp_path / "photos"), 16)
-    assert pack(folder_batches(images), images.classes, tmp_path / "packed") == 20
-    packed = open_packed(tmp_path / "packed")
-    assert packed.ids == images.ids
-    assert packed.classes == images.classes
-    assert torch.equal(packed.labels, images.labels)
-    some = torch.tensor([19, 0, 7, 7, 13])
-    assert torch.equal(packed.images[some], images.images[some])
-    assert torch.equal(packed.select(some).images[torch.tensor([1])], images.images[some[1:2]])
-    parts = open_data(str(tmp_path / "packed"))
-    assert (len(parts.train), len(parts.test)) == (16, 4)
-
-
-def test_packing_is_all_or_nothing(tmp_path):
-    def failing():
-        yield torch.zeros(2, 3, 4, 4, dtype=torch.uint8), [0, 1], ["a", "b"]
-        raise DataError("the third image cannot be read")
-
-    with pytest.raises(DataError, match="third image"):
-        pack(failing(), ("x", "y"), tmp_path / "packed")
-    assert list(tmp_path.iterdir()) == []
-    (tmp_path / "packed").mkdir()
-    (tmp_path / "packed" / "mine").touch()
-    with pytest.raises(DataError, match="exists already"):
-        pack(iter(()), ("x", "y"), tmp_path / "packed")
-
-
-def test_a_damaged_packed_set_is_named(tmp_path):
-    images = read_place(write_folder(tmp_path / "photos"), 16)
-    pack(folder_batches(images), images.classes, tmp_path / "packed")
-    shard = tmp_path / "packed" / "images.npy"
-    shard.write_bytes(shard.read_bytes()[:-1])
-    with pytest.raises(DataError, match="missing or damaged"):
-        open_packed(tmp_path / "packed")
-    (tmp_path / "packed" / "index.json").write_text("{}")
-    with pytest.raises(DataError, match="missing or damaged"):
-        open_packed(tmp_path / "packed")
 
 
 @pytest.mark.parametrize("stream", [False, True])

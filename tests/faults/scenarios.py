@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 
+from debiaspl.data import ImageSet
 from debiaspl.data.file_names import FileNames
 from debiaspl.data.packed import open_packed, pack
 from debiaspl.data.text import DataError
@@ -48,8 +49,8 @@ def _check_text(folder: Path) -> None:
 
 
 def _pack(folder: Path) -> None:
-    images = torch.arange(6 * 48, dtype=torch.int64).to(torch.uint8).view(6, 3, 4, 4)
-    pack([(images, [0, 1] * 3, list("abcdef"))], ("x", "y"), folder / "set")
+    pixels = torch.arange(6 * 48, dtype=torch.int64).to(torch.uint8).view(6, 3, 4, 4)
+    pack(ImageSet(pixels, [0, 1] * 3, ("x", "y"), tuple("abcdef")), folder / "set")
 
 
 def _check_packed(folder: Path) -> None:

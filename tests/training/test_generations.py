@@ -9,7 +9,7 @@ import torch
 from debiaspl.algorithms import Batch
 from debiaspl.data import FewLabels, LongTail, Task, load
 from debiaspl.data.open import read_place
-from debiaspl.data.packed import pack_files
+from debiaspl.data.packed import pack
 from debiaspl.models import scale
 from debiaspl.training import Choice, train
 from debiaspl.training.evaluate import predict_all
@@ -64,7 +64,7 @@ def test_a_run_stopped_in_a_later_generation_ends_with_the_same_bits(tmp_path, r
 def test_images_in_any_place_are_adopted_and_resume_to_the_same_bits(tmp_path, kind):
     data = write_shards(tmp_path / "data") if kind == "shards" else write_folder(tmp_path / "data")
     if kind == "packed":
-        pack_files(read_place(data, 16), tmp_path / "packed")
+        pack(read_place(data, 16), tmp_path / "packed")
         data = tmp_path / "packed"
     chosen = photos(data, stream=kind == "folder", algorithm=CREST.algorithm, checkpoint_every=1)
     check_resume(chosen, tmp_path, 2 * LENGTH + 1, workers=0)

@@ -9,7 +9,7 @@ import torch
 
 from debiaspl.data import FewLabels, LazyImages, Task, load
 from debiaspl.data.open import read_place, with_test_set
-from debiaspl.data.packed import pack_files
+from debiaspl.data.packed import pack
 from debiaspl.models import scale
 from debiaspl.training import Recipe, RunError, train
 from debiaspl.training.group import ALONE
@@ -120,7 +120,7 @@ def test_a_stopped_run_resumes_to_the_same_log(tmp_path, kind):
     if kind != "memory":
         data = write_folder(tmp_path / "data")
         if kind == "packed":
-            pack_files(read_place(data, 16), tmp_path / "packed")
+            pack(read_place(data, 16), tmp_path / "packed")
             data = tmp_path / "packed"
         parts = {"algorithm": START.algorithm, "correction": START.correction}
         recipe = replace(of_photos(data, stream=kind == "folder"), **parts)

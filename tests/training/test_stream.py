@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from debiaspl.data.open import read_place
-from debiaspl.data.packed import pack_files
+from debiaspl.data.packed import pack
 from debiaspl.training import Choice, Recipe, train
 from tests.data.photos import write_folder, write_shards
 from tests.training.tiny import EAGER, check_resume, log
@@ -22,7 +22,7 @@ def recipe(data: Path, **changes: object) -> Recipe:
 def test_any_place_trains_and_resumes_to_the_same_bits(tmp_path, kind):
     data = write_shards(tmp_path / "data") if kind == "shards" else write_folder(tmp_path / "data")
     if kind == "packed":
-        pack_files(read_place(data, 16), tmp_path / "packed")
+        pack(read_place(data, 16), tmp_path / "packed")
         data = tmp_path / "packed"
     reached = check_resume(recipe(data, stream=kind == "folder"), tmp_path, 9, workers=int(kind == "folder"))
     assert (reached["labels"], reached["test"]) == ([2, 2], 4)
