@@ -1,18 +1,26 @@
-"""Small real photographs for tests: patches of the two that ship with scikit-learn, as class folders or tar shards."""
+"""Real photographs for tests: the two that ship with scikit-learn, whole, or patches as class folders or tar shards."""
 
 import io
 import tarfile
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import torch
 from PIL import Image
 from sklearn.datasets import load_sample_images
+from torch import Tensor
 
 
 @cache
 def photographs() -> tuple[np.ndarray, ...]:
     return tuple(load_sample_images().images)
+
+
+def photo(number: int = 0) -> Image.Image:
+    """640 x 427: a temple (0) or a flower (1); a fresh one, since Pillow's savers write into it."""
+    return Image.fromarray(photographs()[number])
 
 
 def patch(label: int, number: int, side: int = 24) -> Image.Image:
@@ -22,10 +30,25 @@ def patch(label: int, number: int, side: int = 24) -> Image.Image:
     return Image.fromarray(photo[top : top + side, left : left + side])
 
 
+def encoded(image: Image.Image, format: str = "JPEG", **options: Any) -> bytes:
+    stream = io.BytesIO()
+    image.save(stream, format, **options)
+    return stream.getvalue()
+
+
 def jpeg(image: Image.Image) -> bytes:
-    content = io.BytesIO()
-    image.save(content, "JPEG", quality=90)
-    return content.getvalue()
+    return encoded(image, quality=90)
+
+
+def pixels(image: Image.Image) -> Tensor:
+    array = torch.from_numpy(np.array(image))
+    return array[None] if array.ndim == 2 else array.permute(2, 0, 1)
+
+
+def close(found: Tensor, expected: Tensor | Image.Image, tolerance: float = 3.0) -> bool:
+    """Alike on average, in steps of 255; two photographs, or one and its mirror image, are some 60 apart."""
+    reference = pixels(expected) if isinstance(expected, Image.Image) else expected
+    return found.shape == reference.shape and float((found.float() - reference.float()).abs().mean()) < tolerance
 
 
 def write_folder(root: Path, per_class: int = 10, classes: tuple[str, ...] = ("china", "flower")) -> Path:

@@ -27,6 +27,7 @@ def test_they_are_scikit_learns():
     for part, places in ((found.train, train), (found.test, test)):
         assert torch.equal(part.images, images[places])
         assert torch.equal(part.labels, labels[places])
+    assert found.test.counts() == [50] * 10
     found.train.images.zero_()  # what is read once is nobody's to change
     found.train.labels.zero_()
     assert torch.equal(formats.digits().train.images, images[train])

@@ -15,7 +15,7 @@ from debiaspl.data.decode import decode
 from debiaspl.data.lazy import read_folder, read_listing
 from debiaspl.data.listing import list_folder
 from debiaspl.data.text import DataError
-from tests.data.test_bad_files import close, encoded, photo, pixels
+from tests.data.photos import close, encoded, photo, pixels
 
 
 @pytest.fixture

@@ -14,22 +14,6 @@ from debiaspl.recipes.cells import CELLS
 CIFAR = torch.arange(10).repeat_interleave(5000)[torch.randperm(50_000, generator=torch.Generator().manual_seed(0))]
 
 
-def few_labels(labels, per_class, seed) -> Split:
-    return FewLabels(per_class).split(labels, seed)
-
-
-def long_tail(labels, gamma, fraction, seed, **more) -> Split:
-    return LongTail(gamma, fraction, **more).split(labels, seed)
-
-
-def mismatch(labels, gamma, fraction, seed, unlabeled="balanced") -> Split:
-    return Mismatch(gamma, fraction, unlabeled).split(labels, seed)
-
-
-def two_tails(labels, labeled, unlabeled, gamma, seed, kind="consistent", **more) -> Split:
-    return TwoTails(labeled, unlabeled, gamma, kind, **more).split(labels, seed)
-
-
 def counts(labels: torch.Tensor, positions: torch.Tensor) -> list[int]:
     return torch.bincount(labels[positions], minlength=int(labels.max()) + 1).tolist()
 
@@ -42,15 +26,15 @@ def overlap(split: Split) -> set[int]:
     ("gamma", "fraction", "labels"), [(100, 0.1, 1244), (100, 0.3, 3726), (200, 0.1, 1125), (200, 0.3, 3365)]
 )
 def test_the_papers_four_label_counts(gamma, fraction, labels):
-    split = long_tail(CIFAR, gamma, fraction, seed=1)
+    split = LongTail(gamma, fraction).split(CIFAR, 1)
     assert len(split.labeled) == labels
     assert len(split.labeled) + len(split.unlabeled) == {100: 12_406, 200: 11_203}[gamma]
 
 
 def test_mismatch_keeps_the_labels_and_balances_the_others():
-    tail, balanced = mismatch(CIFAR, 200, 0.1, 3, "long-tail"), mismatch(CIFAR, 200, 0.1, 3, "balanced")
+    tail, balanced = Mismatch(200, 0.1, "long-tail").split(CIFAR, 3), Mismatch(200, 0.1, "balanced").split(CIFAR, 3)
     assert torch.equal(tail.labeled, balanced.labeled)
-    assert torch.equal(tail.unlabeled, long_tail(CIFAR, 200, 0.1, 3).unlabeled)
+    assert torch.equal(tail.unlabeled, LongTail(200, 0.1).split(CIFAR, 3).unlabeled)
     assert counts(CIFAR, balanced.unlabeled) == [4500] * 10
     assert not overlap(balanced)
 
@@ -59,12 +43,12 @@ def test_mismatch_keeps_the_labels_and_balances_the_others():
     ("kind", "first", "last"), [("consistent", 4000, 40), ("uniform", 4000, 4000), ("reversed", 40, 4000)]
 )
 def test_two_tails_has_the_literatures_counts(kind, first, last):
-    split = two_tails(CIFAR, 500, 4000, 100, seed=0, kind=kind)
+    split = TwoTails(500, 4000, 100, kind).split(CIFAR, 0)
     labeled, unlabeled = counts(CIFAR, split.labeled), counts(CIFAR, split.unlabeled)
     assert labeled == [int(500 * 100 ** (-c / 9)) for c in range(10)]
     assert (unlabeled[0], unlabeled[-1]) == (first, last)
     assert not overlap(split)
-    both = two_tails(CIFAR, 500, 4000, 100, seed=0, kind=kind, labeled_also_unlabeled=True)
+    both = TwoTails(500, 4000, 100, kind, labeled_also_unlabeled=True).split(CIFAR, 0)
     assert torch.equal(both.labeled, split.labeled)
     assert len(overlap(both)) == len(split.labeled)
 
@@ -107,7 +91,7 @@ def test_what_papers_say_of_the_standard_protocols():
 
 
 def test_unlabeled_images_may_have_a_gamma_of_their_own():
-    split = two_tails(CIFAR, 500, 4000, 150, 0, "reversed", unlabeled_gamma=30)
+    split = TwoTails(500, 4000, 150, "reversed", unlabeled_gamma=30).split(CIFAR, 0)
     assert counts(CIFAR, split.labeled) == published(500, 150, 10)
     assert counts(CIFAR, split.unlabeled) == published(4000, 30, 10)[::-1]
 
@@ -120,17 +104,17 @@ sizes = st.lists(st.integers(12, 60), min_size=2, max_size=6)
 def test_long_tail_is_disjoint_stratified_and_seeded(sizes, gamma, fraction, seed):
     labels = torch.cat([torch.full((size,), number) for number, size in enumerate(sizes)])
     labels = labels[torch.randperm(len(labels), generator=torch.Generator().manual_seed(seed))]
-    split = long_tail(labels, gamma, fraction, seed)
+    split = LongTail(gamma, fraction).split(labels, seed)
     kept = [int(min(sizes) * gamma ** (-c / (len(sizes) - 1))) for c in range(len(sizes))]
     assert not overlap(split)
     assert counts(labels, torch.cat(split)) == kept
     for known, size in zip(counts(labels, split.labeled), kept, strict=True):
         assert known >= fraction * size - 1e-6
         assert known - 1 < fraction * size
-    again, other = long_tail(labels, gamma, fraction, seed), long_tail(labels, gamma, fraction, seed ^ 1)
+    again, other = LongTail(gamma, fraction).split(labels, seed), LongTail(gamma, fraction).split(labels, seed ^ 1)
     assert all(torch.equal(a, b) for a, b in zip(split, again, strict=True))
     assert counts(labels, other.labeled) == counts(labels, split.labeled)
-    everything = long_tail(labels, gamma, fraction, seed, labeled_also_unlabeled=True)
+    everything = LongTail(gamma, fraction, labeled_also_unlabeled=True).split(labels, seed)
     assert sorted(torch.cat(split).tolist()) == everything.unlabeled.tolist()
 
 
@@ -138,7 +122,7 @@ def test_long_tail_is_disjoint_stratified_and_seeded(sizes, gamma, fraction, see
 @given(sizes=sizes, per_class=st.integers(1, 10), fraction=st.floats(0.1, 0.9), seed=st.integers(0, 2**32 - 1))
 def test_validation_comes_from_the_labels_and_leaves_one_of_each_class(sizes, per_class, fraction, seed):
     labels = torch.cat([torch.full((size,), number) for number, size in enumerate(sizes)])
-    split = few_labels(labels, per_class, seed)
+    split = FewLabels(per_class).split(labels, seed)
     expected = min(round(fraction * per_class), per_class - 1)
     if expected == 0:
         with pytest.raises(ValueError, match="leave none for validation"):
@@ -153,13 +137,13 @@ def test_validation_comes_from_the_labels_and_leaves_one_of_each_class(sizes, pe
 BY_TURNS = torch.arange(50_000) * 7 % 10
 
 FOLDS = {
-    "few_labels 4": (lambda labels: few_labels(labels, 4, 0), "a231db4a145c84ba"),
-    "few_labels 25": (lambda labels: few_labels(labels, 25, 4), "3cf42e42a03b2775"),
-    "long_tail 100 10 %": (lambda labels: long_tail(labels, 100, 0.1, 0), "8c4310420e4e0312"),
-    "long_tail 200 30 %": (lambda labels: long_tail(labels, 200, 0.3, 4), "710af71bbe98ffa4"),
-    "mismatch": (lambda labels: mismatch(labels, 200, 0.1, 0), "ab42b0d16195b958"),
-    "two_tails": (lambda labels: two_tails(labels, 500, 4000, 100, 0), "671f706f5e9992a5"),
-    "reversed": (lambda labels: two_tails(labels, 1500, 3000, 150, 1, "reversed"), "f77142e36bfd6d5d"),
+    "few_labels 4": (FewLabels(4), 0, "a231db4a145c84ba"),
+    "few_labels 25": (FewLabels(25), 4, "3cf42e42a03b2775"),
+    "long_tail 100 10 %": (LongTail(100, 0.1), 0, "8c4310420e4e0312"),
+    "long_tail 200 30 %": (LongTail(200, 0.3), 4, "710af71bbe98ffa4"),
+    "mismatch": (Mismatch(200, 0.1), 0, "ab42b0d16195b958"),
+    "two_tails": (TwoTails(500, 4000, 100), 0, "671f706f5e9992a5"),
+    "reversed": (TwoTails(1500, 3000, 150, "reversed"), 1, "f77142e36bfd6d5d"),
 }
 
 
@@ -168,9 +152,10 @@ def digest(split: Split) -> str:
 
 
 @pytest.mark.parametrize("fold", FOLDS)
-def test_folds_are_the_same_on_every_machine(fold):
-    call, expected = FOLDS[fold]
-    assert digest(call(BY_TURNS)) == expected
+def test_folds_are_the_same_on_every_machine_for_labels_of_any_kind(fold):
+    protocol, seed, expected = FOLDS[fold]
+    for labels in (BY_TURNS, BY_TURNS.numpy().astype("int8"), BY_TURNS.tolist()):
+        assert digest(protocol.split(labels, seed)) == expected
 
 
 def test_folds_of_the_real_cifar10_are_the_same_on_every_machine():
@@ -178,45 +163,38 @@ def test_folds_of_the_real_cifar10_are_the_same_on_every_machine():
         labels = load("cifar10").train.labels
     except DataError:
         pytest.skip("a real set is not in $DEBIASPL_DATA")
-    assert digest(few_labels(labels, 4, 0)) == "e149a3cdfb03729c"
-    assert digest(long_tail(labels, 100, 0.1, 0)) == "0ae46222b70fe8e4"
+    assert digest(FewLabels(4).split(labels, 0)) == "e149a3cdfb03729c"
+    assert digest(LongTail(100, 0.1).split(labels, 0)) == "0ae46222b70fe8e4"
 
 
 @pytest.mark.parametrize(
-    ("call", "message"),
+    ("protocol", "message"),
     [
-        (lambda: mismatch(CIFAR, 200, 0.1, 0, "uniform"), "unlabeled is 'uniform', expected 'long-tail' or 'balanced'"),
-        (lambda: two_tails(CIFAR, 500, 4000, 100, 0, "flat"), "expected 'consistent', 'uniform' or 'reversed'"),
-        (lambda: two_tails(CIFAR, 1500, 4000, 100, 0), "class 0 has 5000 images, but 1500 labeled and 4000 unlabeled"),
-        (lambda: hold_out_labels(CIFAR, few_labels(CIFAR, 4, 0), 1.0, 0), "fraction is 1.0"),
+        (FewLabels(0), "per_class is 0"),
+        (FewLabels(21), "per_class is 21, but class 0 has 20 images; expected 1 to 20"),
+        (FewLabels(20, False), "every image is labeled"),
+        (LabelShare(0.0), "share"),
+        (LabelShare(1.0), "share"),
+        (LongTail(0.5, 0.1), "gamma is 0.5"),
+        (LongTail(50, 0.1), "leaves class 7 without an image"),
+        (LongTail(2, 0), "labeled_fraction is 0"),
+        (Mismatch(2, 0.1, "uniform"), "unlabeled is 'uniform', expected 'long-tail' or 'balanced'"),
+        (TwoTails(5, 10, 2, "flat"), "expected 'consistent', 'uniform' or 'reversed'"),
+        (TwoTails(5, 16, 2), "class 0 has 20 images, but 5 labeled and 16 unlabeled"),
     ],
 )
-def test_impossible_protocols_teach(call, message):
+def test_impossible_protocols_teach(protocol, message):
+    labels = torch.arange(10).repeat_interleave(20)
     with pytest.raises(ValueError, match=message):
-        call()
-
-
-PROTOCOLS = {
-    "few_labels": lambda labels: few_labels(labels, 2, 0),
-    "long_tail": lambda labels: long_tail(labels, 5, 0.5, 0),
-    "mismatch": lambda labels: mismatch(labels, 5, 0.5, 0),
-    "two_tails": lambda labels: two_tails(labels, 4, 8, 2, 0),
-    "hold_out_labels": lambda labels: hold_out_labels(labels, few_labels(labels, 4, 0), 0.5, 0)[1:],
-}
-
-
-@pytest.mark.parametrize("name", PROTOCOLS)
-def test_labels_may_be_a_tensor_an_array_or_a_list(name):
-    labels = torch.arange(60) % 3
-    expected = [part.tolist() for part in PROTOCOLS[name](labels)]
-    for same in (labels.numpy(), labels.numpy().astype("int8"), labels.tolist(), tuple(labels.tolist())):
-        assert [part.tolist() for part in PROTOCOLS[name](same)] == expected
+        protocol.split(labels, 0)
 
 
 @pytest.mark.parametrize("labels", [["owl", "heron"], [0.0, 1.0], [[0, 1]], [], torch.zeros(3), 5])
 def test_what_are_no_labels(labels):
+    with pytest.raises(ValueError, match="1 images have no label"):
+        FewLabels(1).split(torch.tensor([0, -1, 1]), 0)
     with pytest.raises(ValueError, match=r"labels have shape .* and type .*, expected one whole number for each image"):
-        few_labels(labels, 1, 0)
+        FewLabels(1).split(labels, 0)
 
 
 @pytest.mark.parametrize(("share", "expected"), [(0.01, [13, 7, 9, 1]), (0.002, [3, 1, 2, 1])])
@@ -227,9 +205,3 @@ def test_each_class_gives_its_share_rounded_and_one_at_least(share, expected):
     assert sorted(torch.cat(split).tolist()) == list(range(len(labels)))
     assert len(LabelShare(share, labeled_also_unlabeled=True).split(labels, 0).unlabeled) == len(labels)
     assert not torch.equal(split.labeled, LabelShare(share).split(labels, 1).labeled)
-
-
-@pytest.mark.parametrize("share", [0.0, 1.0, -1.0])
-def test_a_share_outside_its_range_teaches(share):
-    with pytest.raises(ValueError, match="share"):
-        LabelShare(share).split(CIFAR, 0)

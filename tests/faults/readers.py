@@ -37,7 +37,7 @@ from debiaspl.report.audit.findings import findings
 from debiaspl.report.runs import read_run, runs_page
 from debiaspl.training import Choice, Run, RunError
 from debiaspl.training.run import newest_checkpoint
-from tests.data.photos import jpeg, patch
+from tests.data.photos import add, encoded, jpeg, patch
 from tests.data.test_tar import header as tar_header
 from tests.data.test_unpickle import BATCH, python2_pickle
 from tests.training.tiny import TINY
@@ -122,19 +122,8 @@ def _looked_at(name: str) -> Callable[[Path], object]:
 
 
 COLUMNS = st.sampled_from(
-    [
-        "label",
-        "truth",
-        "confidence",
-        "file_name",
-        "probability:a",
-        "probability:b",
-        "logit_a",
-        "logit_b",
-        "x",
-    ]
+    ["label", "truth", "confidence", "file_name", "probability:a", "probability:b", "logit_a", "logit_b", "x"]
 )
-
 GOOD: dict[str, list[Any]] = {
     "label": ["a", "b", "a"],
     "truth": ["a", "b", ""],
@@ -307,11 +296,7 @@ def good_parquet() -> bytes:
 
 
 # Packed sets
-INDEX = {
-    "classes": ["a", "b"],
-    "labels": [0, 1, -1],
-    "ids": ["x", "y", "z"],
-}
+INDEX = {"classes": ["a", "b"], "labels": [0, 1, -1], "ids": ["x", "y", "z"]}
 good_images = _npy("|u1", (3, 3, 2, 2), None, b"")
 packed = st.builds(
     lambda index, pixels: {"index.json": as_json(index), "images.npy": pixels},
@@ -332,15 +317,8 @@ def _read_packed(folder: Path) -> None:
 
 # Checkpoints and models: with a digest that is right, so that what they say is looked at
 TENSORS = {"w": torch.arange(3.0)}
-FACTS = {
-    "recipe": TINY.to_json(),
-    "device": "cpu",
-    "data": "d",
-    "seconds": 1.0,
-    "log_length": 10,
-    "skipped": {},
-    "files": {},
-}
+FACTS = {"recipe": TINY.to_json(), "device": "cpu", "data": "d", "seconds": 1.0, "log_length": 10}
+FACTS |= {"skipped": {}, "files": {}}
 
 
 def sealed(text: str) -> bytes:
@@ -355,12 +333,7 @@ checkpoint_headers = st.one_of(
 ).map(lambda header: sealed(json.dumps(header)))
 CHECKPOINT = "checkpoint/step-000000004.safetensors"
 CONFIG = as_json({"debiaspl": "0", "recipe": TINY.to_json()})
-MODEL = {
-    "network": {"name": "small", "settings": {"width": 4}},
-    "classes": ["a", "b"],
-    "channels": 1,
-    "size": [8, 8],
-}
+MODEL = {"network": {"name": "small", "settings": {"width": 4}}, "classes": ["a", "b"], "channels": 1, "size": [8, 8]}
 
 
 @cache
@@ -400,10 +373,8 @@ def good_tar() -> bytes:
     content = io.BytesIO()
     with tarfile.open(fileobj=content, mode="w") as tar:
         for number in range(2):
-            for ending, body in (("jpg", jpeg(patch(number, 0, 8))), ("cls", str(number).encode())):
-                member = tarfile.TarInfo(f"{number}.{ending}")
-                member.size = len(body)
-                tar.addfile(member, io.BytesIO(body))
+            add(tar, f"{number}.jpg", jpeg(patch(number, 0, 8)))
+            add(tar, f"{number}.cls", str(number).encode())
     return content.getvalue()
 
 
@@ -450,13 +421,6 @@ def _read_config(folder: Path) -> None:
     Run(folder).recipe()
 
 
-@cache
-def good_picture(kind: str) -> bytes:
-    content = io.BytesIO()
-    patch(0, 0, 16).save(content, kind)
-    return content.getvalue()
-
-
 def _one(name: str, content: st.SearchStrategy[bytes]) -> st.SearchStrategy[Files]:
     return content.map(lambda made: {name: made})
 
@@ -497,7 +461,7 @@ READERS: dict[str, Reader] = {
     "run": Reader(run_files, _read_run),
     "pickle": Reader(_one("a", batches), lambda folder: unpickle((folder / "a").read_bytes(), "a")),
     "picture": Reader(
-        _one("a", st.sampled_from(PICTURES).flatmap(lambda kind: mutated(good_picture(kind)))),
+        _one("a", st.sampled_from(PICTURES).flatmap(lambda kind: mutated(encoded(patch(0, 0, 16), kind)))),
         _read_picture,
     ),
 }

@@ -2,7 +2,6 @@
 
 import json
 import logging
-import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -117,30 +116,6 @@ def test_a_zeroshot_folder_has_a_table_of_its_own():
         Path("run", name).touch()
     replaced("second")
     assert names() == ["run"]
-
-
-def test_a_disk_error_at_any_place_leaves_a_whole_run(monkeypatch):
-    """Row 1 of the second attack: an error after the renaming removed the only copy."""
-    for at in range(6):
-        folder = run(f"{at}/run", "first")
-        calls = []
-
-        def fails(*arguments, own=os.fsync, at=at, calls=calls):
-            calls.append(arguments)
-            if len(calls) == at:
-                raise OSError(5, "error")
-            return own(*arguments)
-
-        with monkeypatch.context() as patch:
-            patch.setattr(os, "fsync", fails)
-            try:
-                with replacing(folder, True):
-                    raise KeyboardInterrupt
-            except (FileError, KeyboardInterrupt):
-                pass
-        whole = folder if folder.exists() else folder.with_name("run.old")
-        assert (whole / "log.jsonl").read_text() == "first"
-        assert (whole / "checkpoint" / "step-000000004.safetensors").exists()
 
 
 def refused(folder: str, inputs: object, message: str) -> None:

@@ -2,8 +2,6 @@
 
 import errno
 import os
-import subprocess
-import sys
 import threading
 from pathlib import Path
 from typing import BinaryIO
@@ -12,7 +10,6 @@ import pytest
 
 from debiaspl.files import (
     FileError,
-    put_in_place,
     remove_leftovers,
     whole,
     write_bytes,
@@ -137,35 +134,4 @@ def test_a_file_taken_for_a_leftover_before_it_was_locked_is_written_anew(tmp_pa
     monkeypatch.setattr(whole, "try_lock", late)
     write_text(tmp_path / "t", "new")
     assert len(locked) == 2
-    assert names(tmp_path) == ["t"]
-
-
-def test_put_in_place_replaces(tmp_path):
-    (tmp_path / "a").write_text("new")
-    (tmp_path / "b").write_text("old")
-    put_in_place(tmp_path / "a", tmp_path / "b")
-    assert (tmp_path / "b").read_text() == "new"
-    assert names(tmp_path) == ["b"]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("moment", ["write", "fsync", "replace"])
-def test_a_kill_leaves_the_old_file_or_the_new_one_and_the_next_writer_tidies_up(tmp_path, moment):
-    program = (
-        "import os, signal, sys; from pathlib import Path; from debiaspl.files import write_whole\n"
-        "def end(*arguments): os.kill(os.getpid(), signal.SIGKILL)\n"
-        "moment = sys.argv[2]\n"
-        "if moment == 'fsync': os.fsync = end\n"
-        "if moment == 'replace': Path.replace = end\n"
-        "def write(file):\n"
-        "    file.write(b'new'); file.flush()\n"
-        "    moment == 'write' and end()\n"
-        "write_whole(Path(sys.argv[1]), write)\n"
-    )
-    target = tmp_path / "t"
-    target.write_text("old")
-    assert subprocess.run([sys.executable, "-c", program, str(target), moment]).returncode == -9
-    assert target.read_text() == "old"
-    assert len(names(tmp_path)) == 2
-    write_text(target, "newer")
     assert names(tmp_path) == ["t"]
