@@ -22,8 +22,7 @@ from debiaspl._chance import exact_interval
 from debiaspl.deploy.next import RANDOM, Pool
 from debiaspl.features.estimate import LEVEL, estimate, held_out, suspects
 from debiaspl.features.shares import PHOTOS
-from debiaspl.label.guide import EVERY, Guide
-from debiaspl.label.standing import SHOWN
+from debiaspl.label.guide import EVERY, SHOWN, Guide
 
 SIZES, MANY, WRONG = (50, 100), 200, 0.05
 MORE_DRAWS = 5

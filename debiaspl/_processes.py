@@ -23,6 +23,12 @@ def usable_cores() -> int:
     return os.cpu_count() or 1
 
 
+def rank() -> int | None:
+    """Rank of this process among those that torchrun started; None if it is the only one."""
+    several = int(os.environ.get("WORLD_SIZE", "1")) > 1 and "RANK" in os.environ
+    return int(os.environ["RANK"]) if several else None
+
+
 def leave_current_folder() -> None:
     """Stop this process and its children from importing from the current folder, unless this package itself is in it,
     as in a checkout."""

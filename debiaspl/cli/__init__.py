@@ -6,17 +6,19 @@ from typing import Annotated
 
 import typer
 
-from debiaspl._torchrun import rank
+from debiaspl._processes import rank
 from debiaspl.cli.audit import audit_command
 from debiaspl.cli.compare import compare_command, demo_command
 from debiaspl.cli.data import data_app
-from debiaspl.cli.deploy import export_command, next_command, predict_command
 from debiaspl.cli.encode import encode_command
 from debiaspl.cli.evaluate import evaluate_command
+from debiaspl.cli.export import export_command
 from debiaspl.cli.label import label_command
 from debiaspl.cli.lists import list_command
+from debiaspl.cli.next import next_command
+from debiaspl.cli.predict import predict_command
 from debiaspl.cli.report import report_command
-from debiaspl.cli.terminal import break_warnings, plain_errors, say
+from debiaspl.cli.terminal import break_warnings, fail, say
 from debiaspl.cli.train import train_command
 from debiaspl.cli.usage import EXAMPLE, PlainCommand, PlainGroup
 from debiaspl.cli.zeroshot import zeroshot_command
@@ -62,8 +64,7 @@ def _main(
 ) -> None:
     break_warnings()
     if rank() is not None and context.invoked_subcommand not in ("train", "encode", "predict"):
-        with plain_errors():
-            raise ValueError(f"debiaspl {context.invoked_subcommand} runs in one process. Start it without torchrun.")
+        fail(f"debiaspl {context.invoked_subcommand} runs in one process. Start it without torchrun.")
 
 
 GROUPS: dict[str, dict[str, tuple[Callable[..., None], str]]] = {

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from debiaspl.cli.options import AsJson, OverwriteFiles, columns_of, option
-from debiaspl.cli.terminal import filled_table, plain_errors, say
+from debiaspl.cli.terminal import filled_table, say
 
 MOST_CLASSES, ENDS = 12, 6
 """The table shows up to 12 classes; of more, the six most and the six least predicted."""
@@ -40,34 +40,33 @@ def audit_command(
     json_: AsJson = False,
 ) -> None:
     """Measure how imbalanced any model's predictions are, and what debiasing them would change."""
-    with plain_errors():
-        from debiaspl.files import refuse_existing, write_text
-        from debiaspl.predictions import Names, parse_classes, read_predictions
-        from debiaspl.report.audit import audit, audit_page
-        from debiaspl.report.audit.findings import findings
-        from debiaspl.report.pages import images_in, images_of_run
+    from debiaspl.files import refuse_existing, write_text
+    from debiaspl.predictions import Names, parse_classes, read_predictions
+    from debiaspl.report.audit import audit, audit_page
+    from debiaspl.report.audit.findings import findings
+    from debiaspl.report.pages import images_in, images_of_run
 
-        named = columns_of(column, *ROLES)
-        names = Names(file_name=named.pop("file", None), **named)
-        if images is not None and not images.is_dir():
-            raise ValueError(f"--images is {str(images)!r}, expected the folder that holds the images of the table.")
-        if out is not None:
-            refuse_existing(out, overwrite, source)
-        chosen = None if classes is None else parse_classes(classes)
-        found = audit(read_predictions(source, names, chosen), strength)
-        said = findings(found, SHOWN)
-        if json_:
-            told = [{"fact": one.fact, "todo": one.todo, "chance": one.chance} for one in said]
-            # A line for each name: a matrix of a thousand classes, indented, would have a million lines.
-            numbers = (found.to_json() | {"findings": told}).items()
-            lines = [f"  {json.dumps(name)}: {json.dumps(value)}" for name, value in numbers]
-            say("{\n" + ",\n".join(lines) + "\n}", as_is=True)
-        else:
-            _print(found, said)
-        if out is not None:
-            find = images_in(images) if images is not None else images_of_run(source) if source.is_dir() else None
-            write_text(out, audit_page(found, shlex.join(["debiaspl", *sys.argv[1:]]), find))
-            say(f"The page is {out}", err=json_)
+    named = columns_of(column, ROLES)
+    names = Names(file_name=named.pop("file", None), **named)
+    if images is not None and not images.is_dir():
+        raise ValueError(f"--images is {str(images)!r}, expected the folder that holds the images of the table.")
+    if out is not None:
+        refuse_existing(out, overwrite, source)
+    chosen = None if classes is None else parse_classes(classes)
+    found = audit(read_predictions(source, names, chosen), strength)
+    said = findings(found, SHOWN)
+    if json_:
+        told = [{"fact": one.fact, "todo": one.todo, "chance": one.chance} for one in said]
+        # A line for each name: a matrix of a thousand classes, indented, would have a million lines.
+        numbers = (found.to_json() | {"findings": told}).items()
+        lines = [f"  {json.dumps(name)}: {json.dumps(value)}" for name, value in numbers]
+        say("{\n" + ",\n".join(lines) + "\n}", as_is=True)
+    else:
+        _print(found, said)
+    if out is not None:
+        find = images_in(images) if images is not None else images_of_run(source) if source.is_dir() else None
+        write_text(out, audit_page(found, shlex.join(["debiaspl", *sys.argv[1:]]), find))
+        say(f"The page is {out}", err=json_)
 
 
 def _print(found: Any, findings: list[Any]) -> None:

@@ -9,7 +9,7 @@ import typer
 
 from debiaspl.cli import options
 from debiaspl.cli.options import option
-from debiaspl.cli.terminal import filled_table, note_new_run, plain, plain_errors, progress_bar, resume_command, say
+from debiaspl.cli.terminal import filled_table, note_new_run, plain, progress_bar, resume_command, say
 
 DEMO_CAPTION = (
     "Mean ± standard deviation over seeds, on 500 balanced test images. Worst class: recall of the one recognised "
@@ -34,24 +34,23 @@ def demo_command(
     overwrite: options.Overwrite = False,
 ) -> None:
     """Compare supervised learning, FixMatch and DebiasPL on handwritten digits, one label a class."""
-    with plain_errors():
-        options.refuse_both(resume, overwrite)
-        from rich.console import Console
+    options.refuse_both(resume, overwrite)
+    from rich.console import Console
 
-        from debiaspl.recipes.demo import demo
+    from debiaspl.recipes.demo import demo
 
-        setting = "classes of 20 to 1, 10 % of each labeled" if long_tail else "balanced classes, one label each"
-        say(f"Handwritten digits, {setting}; {seeds} seed{'s' if seeds > 1 else ''}.")
-        note_new_run(resume, out, ".demo")
-        with progress_bar("steps") as show:
-            watch = partial(show, "training")
-            comparison = demo(out, range(seeds), long_tail, resume, overwrite, None, watch, resume_command())
-        shown = _print_tables(comparison, Console(highlight=False), padding=1)
-        almost_none = ALMOST_NONE if "almost none" in shown else ""
-        say(DEMO_CAPTION.format(almost_none=almost_none, notes=" ".join(comparison.notes())))
-        say(f"{comparison.finding('debiaspl')} {VARIES}")
-        say(f"Runs, table and results.json are in {out}")
-        say(f"The report is {out / 'report.html'}")
+    setting = "classes of 20 to 1, 10 % of each labeled" if long_tail else "balanced classes, one label each"
+    say(f"Handwritten digits, {setting}; {seeds} seed{'s' if seeds > 1 else ''}.")
+    note_new_run(resume, out, ".demo")
+    with progress_bar("steps") as show:
+        watch = partial(show, "training")
+        comparison = demo(out, range(seeds), long_tail, resume, overwrite, None, watch, resume_command())
+    shown = _print_tables(comparison, Console(highlight=False), padding=1)
+    almost_none = ALMOST_NONE if "almost none" in shown else ""
+    say(DEMO_CAPTION.format(almost_none=almost_none, notes=" ".join(comparison.notes())))
+    say(f"{comparison.finding('debiaspl')} {VARIES}")
+    say(f"Runs, table and results.json are in {out}")
+    say(f"The report is {out / 'report.html'}")
 
 
 def compare_command(
@@ -84,40 +83,37 @@ def compare_command(
     device: options.Device = None,
 ) -> None:
     """Train several methods on one image set, and print them as a table."""
-    with plain_errors():
-        options.refuse_both(resume, overwrite)
-        from rich.console import Console
+    options.refuse_both(resume, overwrite)
+    from rich.console import Console
 
-        from debiaspl.algorithms import ALGORITHMS
-        from debiaspl.recipes.compare import base_recipe, compare, plan
-        from debiaspl.training.process import find_device
+    from debiaspl.algorithms import ALGORITHMS
+    from debiaspl.recipes.compare import base_recipe, compare, plan
+    from debiaspl.training.process import find_device
 
-        chosen = list(ALGORITHMS) if methods is None else [name.strip() for name in methods.split(",")]
-        machine = find_device(device).type
-        if photos is None and features is None:
-            if any(given is not None for given in (labels, folders, encoder)):
-                raise ValueError(
-                    "--labels, --folders and --encoder are for a folder of photos: debiaspl compare PHOTOS."
-                )
-            base = base_recipe(recipe, length, settings or [])
-        else:
-            if recipe or length:
-                raise ValueError(f"{photos} is given, and --recipe or --length too. Expected only one of them.")
-            photos, features = options.photos_or_features(photos, features)
-            wanted = options.one_table(labels), folders, features
-            base = _base_on_photos(photos, wanted, encoder, settings or [], machine)
-        planned = plan(base, chosen, range(seeds), settings or [])
-        planned = replace(planned, device=_for_runs(planned, machine, device))
-        folder = out or Path("runs") / f"compare-{Path(base.name if photos or recipe else base.data).name}"
-        say(_headline(planned))
-        note_new_run(resume, folder, ".compare")
-        with progress_bar("steps") as show:
-            watch = partial(show, "training")
-            table = compare(planned, folder, resume, overwrite, jobs, watch, resume_command(), features)
-        _print_tables(table, Console(highlight=False))
-        for note in [CAPTION, *table.notes(), *planned.notes()]:
-            say(note)
-        say(f"Runs, table.md and results.json are in {folder}")
+    chosen = list(ALGORITHMS) if methods is None else [name.strip() for name in methods.split(",")]
+    machine = find_device(device).type
+    if photos is None and features is None:
+        if any(given is not None for given in (labels, folders, encoder)):
+            raise ValueError("--labels, --folders and --encoder are for a folder of photos: debiaspl compare PHOTOS.")
+        base = base_recipe(recipe, length, settings or [])
+    else:
+        if recipe or length:
+            raise ValueError(f"{photos} is given, and --recipe or --length too. Expected only one of them.")
+        photos, features = options.photos_or_features(photos, features)
+        wanted = labels, folders, features
+        base = _base_on_photos(photos, wanted, encoder, settings or [], machine)
+    planned = plan(base, chosen, range(seeds), settings or [])
+    planned = replace(planned, device=_for_runs(planned, machine, device))
+    folder = out or Path("runs") / f"compare-{Path(base.name if photos or recipe else base.data).name}"
+    say(_headline(planned))
+    note_new_run(resume, folder, ".compare")
+    with progress_bar("steps") as show:
+        watch = partial(show, "training")
+        table = compare(planned, folder, resume, overwrite, jobs, watch, resume_command(), features)
+    _print_tables(table, Console(highlight=False))
+    for note in [CAPTION, *table.notes(), *planned.notes()]:
+        say(note)
+    say(f"Runs, table.md and results.json are in {folder}")
 
 
 def _base_on_photos(

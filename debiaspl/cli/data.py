@@ -6,9 +6,8 @@ from typing import Annotated
 
 import typer
 
-from debiaspl._printable import printable
 from debiaspl.cli.options import option
-from debiaspl.cli.terminal import plain_errors, progress_bar, say
+from debiaspl.cli.terminal import progress_bar, say, warn_of_bad
 from debiaspl.cli.usage import PlainCommand, PlainGroup
 
 data_app = typer.Typer(name="data", cls=PlainGroup, help="Download and pack image sets.", no_args_is_help=True)
@@ -20,20 +19,19 @@ def get_command(
     root: Annotated[Path | None, option("Folder for the image set.", "$DEBIASPL_DATA, else ~/.cache/debiaspl")] = None,
 ) -> None:
     """Download a known image set from its authors."""
-    with plain_errors():
-        from debiaspl.data.known import get, known_set
+    from debiaspl.data.known import get, known_set
 
-        if name == "digits":
-            say("digits come with scikit-learn (pip install 'debiaspl[digits]'): there is nothing to download")
-            return
-        known = known_set(name)
-        try:
-            with progress_bar("bytes") as watch:
-                place, fetched = get(known, root, watch)
-        except KeyboardInterrupt:
-            say("stopped; nothing was kept", err=True)
-            raise typer.Exit(130) from None
-        say(f"{name} is in {place}" if fetched else f"{name} is already in {place}")
+    if name == "digits":
+        say("digits come with scikit-learn (pip install 'debiaspl[digits]'): there is nothing to download")
+        return
+    known = known_set(name)
+    try:
+        with progress_bar("bytes") as watch:
+            place, fetched = get(known, root, watch)
+    except KeyboardInterrupt:
+        say("stopped; nothing was kept", err=True)
+        raise typer.Exit(130) from None
+    say(f"{name} is in {place}" if fetched else f"{name} is already in {place}")
 
 
 @data_app.command("pack", cls=PlainCommand)
@@ -45,16 +43,12 @@ def pack_command(
     size: Annotated[int, option("Side of the packed images; 0 takes that of the first image.", min=0)] = 0,
 ) -> None:
     """Pack an image set into memory-mapped files that load fast: debiaspl train --set data=OUT."""
-    with plain_errors():
-        from debiaspl.data.open import read_place
-        from debiaspl.data.packed import pack, refuse_packing_over
+    from debiaspl.data.open import read_place
+    from debiaspl.data.packed import pack, refuse_packing_over
 
-        refuse_packing_over(out)
-        images = read_place(source, size)
-        with progress_bar("images") as show:
-            count, skipped = pack(images, out, partial(show, "packing"))
-        say(f"{count:,} images of {images.images.shape[2]} x {images.images.shape[3]} are in {out}")
-        for name, reason in list(skipped.items())[:10]:
-            say(f"skipped {printable(name)}: {reason}", err=True)
-        if len(skipped) > 10:
-            say(f"skipped {len(skipped) - 10} more", err=True)
+    refuse_packing_over(out)
+    images = read_place(source, size)
+    with progress_bar("images") as show:
+        count, skipped = pack(images, out, partial(show, "packing"))
+    say(f"{count:,} images of {images.images.shape[2]} x {images.images.shape[3]} are in {out}")
+    warn_of_bad(skipped)

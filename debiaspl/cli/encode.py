@@ -8,8 +8,7 @@ import typer
 
 from debiaspl.cli import options
 from debiaspl.cli.options import flag, option
-from debiaspl.cli.parts import part_of
-from debiaspl.cli.terminal import plain_errors, progress_bar, say
+from debiaspl.cli.terminal import progress_bar, say, warn_of_bad
 
 
 def encode_command(
@@ -25,17 +24,15 @@ def encode_command(
 
     Parts run anywhere and in any order, and go on where they were killed.
     """
-    with plain_errors():
-        from debiaspl.data.open import list_place
-        from debiaspl.photos.encoding import PhotoEncoding
-        from debiaspl.training.process import find_device
+    from debiaspl.data.open import list_place
+    from debiaspl.photos.encoding import PhotoEncoding
+    from debiaspl.training.process import find_device
 
-        own, on_ray = part_of(part), options.is_on_ray(on)
-        encoding = PhotoEncoding(list_place(photos), encoder, find_device(device).type, out)
-        with progress_bar("images") as show:
-            count, bad = encoding.encode(own, half, partial(show, "encoding"), on_ray)
-        for name, why in list(bad.items())[:10]:
-            say(f"{name}: {why}", err=True)
-        which = "" if own == (0, 1) else f"part {own[0] + 1} of {own[1]}, "
-        unreadable = f", {len(bad):,} of which cannot be read" if bad else ""
-        say(f"{which}{count:,} of {len(encoding.images):,} images{unreadable}; features are in {out}")
+    own, on_ray = options.part_of(part), options.is_on_ray(on)
+    encoding = PhotoEncoding(list_place(photos), encoder, find_device(device).type, out)
+    with progress_bar("images") as show:
+        count, bad = encoding.encode(own, half, partial(show, "encoding"), on_ray)
+    warn_of_bad(bad)
+    which = "" if own == (0, 1) else f"part {own[0] + 1} of {own[1]}, "
+    unreadable = f", {len(bad):,} of which cannot be read" if bad else ""
+    say(f"{which}{count:,} of {len(encoding.images):,} images{unreadable}; features are in {out}")

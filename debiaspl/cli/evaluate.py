@@ -8,7 +8,7 @@ import typer
 
 from debiaspl._printable import printable
 from debiaspl.cli import options
-from debiaspl.cli.terminal import plain_errors, print_table, progress_bar, say
+from debiaspl.cli.terminal import print_table, progress_bar, say, warn_of_bad
 
 
 def evaluate_command(
@@ -23,38 +23,36 @@ def evaluate_command(
     device: options.Device = None,
 ) -> None:
     """Measure a model on photos of known classes: accuracy, each class, and which classes it confuses."""
-    with plain_errors():
-        from debiaspl.data.label_table import Columns
-        from debiaspl.deploy.saved import check_inputs, load_model
-        from debiaspl.files import refuse_existing, write_json
-        from debiaspl.report.evaluation import HEADER, evaluate_folder
-        from debiaspl.training.process import find_device
+    from debiaspl.deploy.saved import check_inputs, load_model
+    from debiaspl.files import refuse_existing, write_json
+    from debiaspl.report.evaluation import HEADER, evaluate_folder
+    from debiaspl.training.process import find_device
 
-        check_inputs(run, photos)
-        if out is not None:
-            refuse_existing(out, overwrite)
-        table, columns = options.one_table(labels), Columns(**options.columns_of(column))
-        model = load_model(run, find_device(device), network)
-        with progress_bar("images") as show:
-            found = evaluate_folder(model, run, photos, table, columns, every, partial(show, "evaluating"))
-        rows = found.rows()
-        print_table(HEADER, rows)
-        if len(rows) < len(found.classes):
-            say(f"The {len(rows)} of {len(found.classes):,} classes that are recognised least. All: --out FILE.")
-        for line in found.lines():
-            say(printable(line))
-        if found.trained_with:
-            say(f"{found.trained_with:,} photos that the run was trained with are left out; to include them: --every.")
-        if found.trained_with is None:
-            unknown = "it is not known which photos the run was trained with"
-            say(f"warning: {unknown}. If some are among these, the numbers are too good.", err=True)
-        if found.absent:
-            say(f"{found.absent:,} photos of the table do not exist.")
-        if found.without_label:
-            say(f"{found.without_label:,} photos without a known class are left out.")
-        if found.bad:
-            say(f"warning: {len(found.bad):,} photos could not be read: {printable(', '.join(found.bad))}", err=True)
-        if out is not None:
-            inputs = {"run": str(run), "photos": str(photos), "labels": None if table is None else str(table)}
-            write_json(out, {**inputs, **found.to_json()})
-            say(f"All numbers are in {out}")
+    check_inputs(run, photos)
+    if out is not None:
+        refuse_existing(out, overwrite)
+    model = load_model(run, find_device(device), network)
+    with progress_bar("images") as show:
+        found = evaluate_folder(
+            model, run, photos, labels, options.table_columns(column), every, partial(show, "evaluating")
+        )
+    rows = found.rows()
+    print_table(HEADER, rows)
+    if len(rows) < len(found.classes):
+        say(f"The {len(rows)} of {len(found.classes):,} classes that are recognised least. All: --out FILE.")
+    for line in found.lines():
+        say(printable(line))
+    if found.trained_with:
+        say(f"{found.trained_with:,} photos that the run was trained with are left out; to include them: --every.")
+    if found.trained_with is None:
+        unknown = "it is not known which photos the run was trained with"
+        say(f"warning: {unknown}. If some are among these, the numbers are too good.", err=True)
+    if found.absent:
+        say(f"{found.absent:,} photos of the table do not exist.")
+    if found.without_label:
+        say(f"{found.without_label:,} photos without a known class are left out.")
+    warn_of_bad(found.bad)
+    if out is not None:
+        inputs = {"run": str(run), "photos": str(photos), "labels": None if labels is None else str(labels)}
+        write_json(out, {**inputs, **found.to_json()})
+        say(f"All numbers are in {out}")

@@ -5,8 +5,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from debiaspl.cli.options import Encoder, Features, Photos, Port, RunNetwork, TableColumns, columns_of, file, option
-from debiaspl.cli.terminal import plain_errors, say
+from debiaspl.cli.options import Encoder, Features, Photos, Port, RunNetwork, TableColumns, file, option, table_columns
+from debiaspl.cli.terminal import say
 
 if TYPE_CHECKING:
     from debiaspl.label import LabelServer
@@ -31,35 +31,33 @@ def label_command(
     browser: Annotated[bool, option("Open the page in the browser.", None, "--browser/--no-browser")] = True,
 ) -> None:
     """Label photos in the browser, on this machine only (127.0.0.1); every answer is saved at once."""
-    with plain_errors():
-        from debiaspl.data.label_table import Columns
-        from debiaspl.data.text import read_class_names
-        from debiaspl.encoders import lite0_is_installed
-        from debiaspl.encoders.efficientnet import NAME
-        from debiaspl.files import refuse_missing_folder
-        from debiaspl.label import LabelServer, open_session
-        from debiaspl.photos.encoding import FOLDER, about_kept
-        from debiaspl.training import RunError
+    from debiaspl.data.text import read_class_names
+    from debiaspl.encoders import lite0_is_installed
+    from debiaspl.encoders.efficientnet import NAME
+    from debiaspl.files import refuse_missing_folder
+    from debiaspl.label import LabelServer, open_session
+    from debiaspl.photos.encoding import FOLDER, about_kept
+    from debiaspl.training import RunError
 
-        if out is not None:
-            refuse_missing_folder(out)
-        named = read_class_names(classes) if classes is not None else None
-        if encoder is None and lite0_is_installed():
-            encoder = NAME
-        chosen, kept = None if run is not None or encoder == "none" else encoder, features or FOLDER
-        with open_session(photos, named, out, run, Columns(**columns_of(column)), chosen, kept, network) as session:
-            try:
-                server = LabelServer(session, port)
-            except OSError as error:
-                raise RunError(
-                    f"port {port} cannot be used: {error.strerror}. Choose another --port, or leave it out."
-                ) from error
-            with server:
-                if chosen is not None:
-                    say(f"Meanwhile {chosen} encodes the images; features are kept in {kept}, for training too")
-                _serve(server, browser)
-        if chosen is not None and kept.exists():
-            say(about_kept(kept), err=True)
+    if out is not None:
+        refuse_missing_folder(out)
+    named = read_class_names(classes) if classes is not None else None
+    if encoder is None and lite0_is_installed():
+        encoder = NAME
+    chosen, kept = None if run is not None or encoder == "none" else encoder, features or FOLDER
+    with open_session(photos, named, out, run, table_columns(column), chosen, kept, network) as session:
+        try:
+            server = LabelServer(session, port)
+        except OSError as error:
+            raise RunError(
+                f"port {port} cannot be used: {error.strerror}. Choose another --port, or leave it out."
+            ) from error
+        with server:
+            if chosen is not None:
+                say(f"Meanwhile {chosen} encodes the images; features are kept in {kept}, for training too")
+            _serve(server, browser)
+    if chosen is not None and kept.exists():
+        say(about_kept(kept), err=True)
 
 
 def _serve(server: "LabelServer", browser: bool) -> None:

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from debiaspl.cli.options import AsJson, Length, Method, Settings
-from debiaspl.cli.terminal import plain_errors, print_json, say
+from debiaspl.cli.terminal import print_json, say
 
 WIDTH = 80
 RECIPES_CAPTION = (
@@ -73,15 +73,14 @@ def list_command(
 
     Settings of another algorithm or correction: debiaspl list settings --set algorithm=NAME.
     """
-    with plain_errors():
-        if kind is Kind.RECIPES:
-            _list_recipes(words or [], json_)
-        elif kind is Kind.ALGORITHMS:
-            _list_algorithms(words or [], json_)
-        elif kind is Kind.CORRECTIONS:
-            _list_corrections(words or [], json_)
-        else:
-            _list_settings(words or [], (length, method), settings or [], json_)
+    if kind is Kind.RECIPES:
+        _list_recipes(words or [], json_)
+    elif kind is Kind.ALGORITHMS:
+        _list_algorithms(words or [], json_)
+    elif kind is Kind.CORRECTIONS:
+        _list_corrections(words or [], json_)
+    else:
+        _list_settings(words or [], (length, method), settings or [], json_)
 
 
 def _list_recipes(words: list[str], json_: bool) -> None:

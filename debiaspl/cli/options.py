@@ -1,12 +1,18 @@
 """Options that several commands have, each declared once: one name, one meaning, one help text."""
 
+import os
+import re
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Option
 
-from debiaspl._torchrun import rank
+from debiaspl._processes import rank
 from debiaspl.cli.usage import checked_encoder, checked_method, checked_settings
+
+if TYPE_CHECKING:
+    from debiaspl.data.label_table import Columns
 
 MACHINE = "GPUs and several processes"
 """Title of options that few need."""
@@ -29,7 +35,7 @@ def flag(name: str, help: str, **more: Any) -> Any:
 EndedRun = Annotated[Path, Argument(metavar="RUN", help="The folder of a run that has ended.")]
 Photos = Annotated[Path, Argument(metavar="PHOTOS", help="A folder of photos, at any depth.")]
 LabelTable = Annotated[
-    list[Path] | None, file("Read labels from this table (file_name,label).", "PHOTOS/labels.csv or class folders")
+    Path | None, file("Read labels from this table (file_name,label).", "PHOTOS/labels.csv or class folders")
 ]
 Folders = Annotated[
     str | None,
@@ -143,9 +149,34 @@ def is_on_ray(on: str | None) -> bool:
     return on is not None
 
 
-def columns_of(texts: list[str] | None, *roles: str) -> dict[str, str]:
-    """Role -> the column that ``--column`` names; by default those of a table of labels."""
-    roles, named = roles or ("file", "label"), {}
+def part_of(text: str | None) -> tuple[int, int]:
+    """Which part of the work is that of this process, by ``--part`` or by what a scheduler says: its number, from 0,
+    and the number of parts; (0, 1) for everything."""
+    environment = os.environ
+    if text is not None:
+        parsed = re.fullmatch(r"(\d*)/(\d+)", text)
+        if parsed is None:
+            raise ValueError(f"--part is {text}, expected I/N, such as 2/8, or /N in an indexed Job of Kubernetes.")
+        if not parsed[1] and "JOB_COMPLETION_INDEX" not in environment:
+            raise ValueError(f"--part is {text}, and JOB_COMPLETION_INDEX is not set. Name the part too: 1{text}.")
+        part = int(parsed[1]) - 1 if parsed[1] else int(environment["JOB_COMPLETION_INDEX"]), int(parsed[2])
+    elif (number := rank()) is not None:
+        part = number, int(environment["WORLD_SIZE"])
+    elif "SLURM_ARRAY_TASK_ID" in environment:
+        first = int(environment.get("SLURM_ARRAY_TASK_MIN", 0))
+        step = max(int(environment.get("SLURM_ARRAY_TASK_STEP", 1)), 1)
+        number, rest = divmod(int(environment["SLURM_ARRAY_TASK_ID"]) - first, step)
+        part = -1 if rest else number, int(environment["SLURM_ARRAY_TASK_COUNT"])
+    else:
+        part = 0, 1
+    if not 0 <= part[0] < part[1]:
+        raise ValueError(f"the part is {part[0] + 1} of {part[1]}, expected 1 to {part[1]}. Name it: --part I/N.")
+    return part
+
+
+def columns_of(texts: list[str] | None, roles: tuple[str, ...]) -> dict[str, str]:
+    """Role -> the column that ``--column`` names."""
+    named = {}
     for text in texts or ():
         role, _, name = text.partition("=")
         if role not in roles or not name:
@@ -154,16 +185,31 @@ def columns_of(texts: list[str] | None, *roles: str) -> dict[str, str]:
     return named
 
 
-def one_table(tables: list[Path] | None) -> Path | None:
-    """The table of ``--labels``. Two are refused: typer would silently use the last one only."""
-    if not tables:
-        return None
-    if len(tables) > 1:
-        names = " and ".join(map(str, tables))
-        raise ValueError(
-            f"--labels is given {len(tables)} times: {names}. Expected one table; put their rows into one."
-        )
-    return tables[0]
+def table_columns(texts: list[str] | None) -> "Columns":
+    """Those of a table of labels."""
+    from debiaspl.data.label_table import Columns
+
+    return Columns(**columns_of(texts, ("file", "label")))
+
+
+def refuse_useless(options: Mapping[str, Any], why: str) -> None:
+    """Raise where one of these is given, which would do nothing; ``why``."""
+    if given := [name for name, value in options.items() if value not in (None, False, [])]:
+        raise ValueError(f"{why}: leave out {' and '.join(given)}.")
+
+
+def refuse_existing_files(overwrite: bool, outputs: Mapping[str, Path | None]) -> None:
+    """Raise where a file exists already, or where two outputs, by option, are the same file."""
+    from debiaspl.files import refuse_existing
+
+    seen: dict[str, str] = {}
+    for name, path in outputs.items():
+        if path is None:
+            continue
+        first = seen.setdefault(os.path.realpath(path), name)
+        if first != name:
+            raise ValueError(f"{first} and {name} are the same file, {path}. Expected a file for each.")
+        refuse_existing(path, overwrite)
 
 
 def refuse_both(resume: bool, overwrite: bool) -> None:

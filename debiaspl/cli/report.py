@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from debiaspl.cli.options import OverwriteFiles, option
-from debiaspl.cli.terminal import plain_errors, say
+from debiaspl.cli.terminal import say
 
 
 def report_command(
@@ -18,23 +18,22 @@ def report_command(
     overwrite: OverwriteFiles = False,
 ) -> None:
     """Write a report of one run, or of several side by side, as one self-contained HTML page."""
-    with plain_errors():
-        from debiaspl.files import refuse_existing, write_text
-        from debiaspl.recipes import RECIPES
-        from debiaspl.report.pages import refuse_other_page
-        from debiaspl.report.runs import read_run, runs_in, runs_page
-        from debiaspl.report.runs.methods import differences, methods_of
+    from debiaspl.files import refuse_existing, write_text
+    from debiaspl.recipes import RECIPES
+    from debiaspl.report.pages import refuse_other_page
+    from debiaspl.report.runs import read_run, runs_in, runs_page
+    from debiaspl.report.runs.methods import differences, methods_of
 
-        page = out or (runs[0] if len(runs) == 1 else Path()) / "report.html"
-        if out is not None:
-            refuse_existing(page, overwrite)
-        else:  # a run writes its report when it ends, and it is written again without asking
-            refuse_other_page(page, overwrite)
-        found = [read_run(folder) for given in runs for folder in runs_in(given)]
-        write_text(page, runs_page(found, RECIPES, images))
-        say(f"The report is {page}")
-        unfair = differences(methods_of(found))
-        if unfair:
-            say("warning: these runs differ in more than the method:", err=True)
-        for one in unfair:
-            say(f"  {one}", err=True)
+    page = out or (runs[0] if len(runs) == 1 else Path()) / "report.html"
+    if out is not None:
+        refuse_existing(page, overwrite)
+    else:  # a run writes its report when it ends, and it is written again without asking
+        refuse_other_page(page, overwrite)
+    found = [read_run(folder) for given in runs for folder in runs_in(given)]
+    write_text(page, runs_page(found, RECIPES, images))
+    say(f"The report is {page}")
+    unfair = differences(methods_of(found))
+    if unfair:
+        say("warning: these runs differ in more than the method:", err=True)
+    for one in unfair:
+        say(f"  {one}", err=True)

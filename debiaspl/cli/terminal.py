@@ -1,30 +1,36 @@
 """Shared by all commands: error messages, tables, progress bars, and the command as it was typed."""
 
+import io
 import json
 import logging
 import os
 import shlex
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import typer
 
 from debiaspl._printable import printable, prose
-from debiaspl._torchrun import rank, tell
+from debiaspl._processes import rank
+from debiaspl.files import FileError, write_text
 
 if TYPE_CHECKING:
     from rich.table import Column, Table
     from rich.text import Text
 
+MOST_NAMED = 10
+"""How many files that cannot be used are named."""
+
 
 def say(text: object, err: bool = False, as_is: bool = False) -> None:
     """Print text that may contain names from untrusted files. On a terminal, long lines are broken between words;
     ``as_is``: never, for text that a program reads."""
-    lines = "\n".join(map(printable, str(text).split("\n")))
-    typer.echo(lines if as_is else prose(lines, sys.stderr if err else sys.stdout), err=err)
+    stream = io.StringIO() if as_is else sys.stderr if err else sys.stdout
+    typer.echo(prose(str(text), stream), err=err)
 
 
 class _Prose(logging.Formatter):
@@ -38,11 +44,11 @@ def break_warnings() -> None:
         logging.lastResort.setFormatter(_Prose())
 
 
-def plain(text: object, style: str = "") -> "Text":
+def plain(text: object) -> "Text":
     """The same for rich, without markup."""
     from rich.text import Text
 
-    return Text(printable(str(text)), style)
+    return Text(printable(str(text)))
 
 
 @contextmanager
@@ -83,6 +89,17 @@ def fail(message: str, code: int = 1) -> NoReturn:
     raise typer.Exit(code) from None
 
 
+def tell(error: str) -> None:
+    """Write the error to torchrun's error file, so that torchrun's final summary shows the reason."""
+    path = os.environ.get("TORCHELASTIC_ERROR_FILE")
+    if not path or not Path(path).parent.is_dir():
+        return
+    more = {"py_callstack": error, "timestamp": str(int(time.time()))}
+    with suppress(FileError):  # the error is on the terminal already
+        # torchrun may kill this process at any moment and cannot read a partial file.
+        write_text(Path(path), json.dumps({"message": {"message": error, "extraInfo": more}}))
+
+
 def resume_command() -> str:
     """The command as it was typed, with --resume."""
     if rank() is not None:
@@ -96,6 +113,20 @@ def note_new_run(resume: bool, folder: Path, mark: str = "config.json") -> None:
     files always say --resume."""
     if resume and not rank() and not (folder / mark).exists():
         say(f"--resume found no run in {folder}, so a new one starts there.", err=True)
+
+
+def counted(count: int, thing: str) -> str:
+    return f"{count:,} {thing}{'' if count == 1 else 's'}"
+
+
+def warn_of_bad(bad: Mapping[str, str], what: str = "read", hint: str = "") -> None:
+    """Name some of the files that could not be used, with the reason."""
+    if bad:
+        say(f"warning: {counted(len(bad), 'image')} could not be {what}:", err=True)
+    for name, reason in list(bad.items())[:MOST_NAMED]:
+        say(f"  {printable(name)}: {reason}", err=True)
+    if len(bad) > MOST_NAMED:
+        say(f"  and {len(bad) - MOST_NAMED:,} more{hint}", err=True)
 
 
 def print_json(value: Any) -> None:

@@ -2,15 +2,20 @@
 
 import shlex
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from debiaspl._printable import printable
-from debiaspl._torchrun import rank
+from debiaspl._processes import rank
 from debiaspl.cli import options
 from debiaspl.cli.options import MACHINE, flag, option
-from debiaspl.cli.terminal import note_new_run, plain_errors, print_table, resume_command, say
+from debiaspl.cli.terminal import note_new_run, print_table, resume_command, say
+
+if TYPE_CHECKING:
+    from debiaspl.data.label_table import Columns
+    from debiaspl.photos.survey import Photos
+    from debiaspl.training.loop import RunOptions
 
 
 def train_command(
@@ -63,54 +68,51 @@ def train_command(
 
     Several processes can train a recipe together: torchrun --nproc-per-node=2 -m debiaspl train ...
     """
-    with plain_errors():
-        options.refuse_both(resume, overwrite)
-        from debiaspl.training.loop import RunOptions
+    options.refuse_both(resume, overwrite)
+    from debiaspl.training.loop import RunOptions
 
-        if network is not None:
-            if encoder is not None:
-                raise ValueError(f"--encoder {encoder} and --network {network} are both given. Expected one of them.")
-            from debiaspl.training.parts import find
+    settings = settings or []
+    if network is not None:
+        if encoder is not None:
+            raise ValueError(f"--encoder {encoder} and --network {network} are both given. Expected one of them.")
+        from debiaspl.training.parts import find
 
-            find("network", network)
-            settings = [*(settings or []), f"network={network}"]
-        how = RunOptions(resume, device, workers, None, eager, timeout, resume_command(), tensorboard=tensorboard)
-        if fit_on is not None:
-            settings = [*(settings or []), f"fit_on={fit_on}"]
-        if optimise is not None:
-            settings = [*(settings or []), f"optimise={optimise}"]
-        if recipe is not None:
-            given: dict[str, Any] = {"PHOTOS": photos, "--labels": labels, "--encoder": encoder, "--folders": folders}
-            given |= {"--column": column, "--allow-names": allow_names, "--features": features}
-            useless = [name for name, value in given.items() if value not in (None, False, [])]
-            if useless:
-                raise ValueError(f"--recipe {recipe} has its own data: leave out {' and '.join(useless)}.")
-            _train_recipe((recipe, length, method), settings or [], out, how, overwrite)
-            return
-        if length is not None:
-            raise ValueError("--length is that of a recipe: --recipe NAME --length LENGTH.")
-        if photos is None and features is None:
-            raise ValueError("expected a folder of photos (debiaspl train photos/ --labels labels.csv), or --recipe.")
-        photos, features = options.photos_or_features(photos, features)
-        if rank() is not None:
-            raise ValueError("training on photos runs in one process. Several processes can train a --recipe.")
-        from debiaspl.algorithms import STARTS
-        from debiaspl.data.label_table import Columns
+        find("network", network)
+    for name, value in (("network", network), ("fit_on", fit_on), ("optimise", optimise)):
+        settings += [] if value is None else [f"{name}={value}"]
+    how = RunOptions(resume, device, workers, None, eager, timeout, resume_command(), tensorboard=tensorboard)
+    if recipe is not None:
+        given: dict[str, Any] = {"PHOTOS": photos, "--labels": labels, "--encoder": encoder, "--folders": folders}
+        given |= {"--column": column, "--allow-names": allow_names, "--features": features}
+        options.refuse_useless(given, f"--recipe {recipe} has its own data")
+        _train_recipe((recipe, length, method), settings, out, how, overwrite)
+        return
+    if length is not None:
+        raise ValueError("--length is that of a recipe: --recipe NAME --length LENGTH.")
+    if photos is None and features is None:
+        raise ValueError("expected a folder of photos (debiaspl train photos/ --labels labels.csv), or --recipe.")
+    photos, features = options.photos_or_features(photos, features)
+    if rank() is not None:
+        raise ValueError("training on photos runs in one process. Several processes can train a --recipe.")
+    from debiaspl.algorithms import STARTS
+    from debiaspl.photos.survey import survey
 
-        table, columns = options.one_table(labels), Columns(**options.columns_of(column))
-        if method in STARTS:
-            if features is not None:
-                raise ValueError(f"{method} learns features of its own: leave out --features.")
-            _train_start(photos, table, columns, folders == "ignore", method, settings or [], out, how, overwrite)
-            return
-        from debiaspl.photos.survey import survey
-
-        found = survey(photos, table, columns, folders, features, allow_names)
-        _train_photos(found, encoder, method, settings or [], out, how, overwrite)
+    columns = options.table_columns(column)
+    if method not in STARTS:
+        found = survey(photos, labels, columns, folders, features, allow_names)
+        _train_photos(found, encoder, method, settings, out, how, overwrite)
+        return
+    if features is not None:
+        raise ValueError(f"{method} learns features of its own: leave out --features.")
+    _train_start(photos, labels, columns, folders == "ignore", method, settings, out, how, overwrite)
 
 
 def _train_recipe(
-    which: tuple[str, str | None, str | None], settings: list[str], out: Path | None, how: Any, overwrite: bool
+    which: tuple[str, str | None, str | None],
+    settings: list[str],
+    out: Path | None,
+    how: "RunOptions",
+    overwrite: bool,
 ) -> None:
     from debiaspl.features.run import is_frozen, train_encoded
     from debiaspl.recipes import recipe as find
@@ -143,12 +145,12 @@ def _train_recipe(
 
 
 def _train_photos(
-    photos: Any,
+    photos: "Photos",
     encoder: str | None,
     method: str | None,
     settings: list[str],
     out: Path | None,
-    how: Any,
+    how: "RunOptions",
     overwrite: bool,
 ) -> None:
     """Choose a recipe for these photos and print it, train, and print what was measured."""
@@ -180,7 +182,7 @@ def _train_photos(
     say(f"The run is in {place}; the report is {report_of_photos(place, photos.folder)}")
 
 
-def _refuse_tensorboard(how: Any) -> None:
+def _refuse_tensorboard(how: "RunOptions") -> None:
     if how.tensorboard:
         raise ValueError(
             "--tensorboard shows the log of training, which a frozen encoder has not: its features are computed once. "
@@ -191,12 +193,12 @@ def _refuse_tensorboard(how: Any) -> None:
 def _train_start(
     folder: Path,
     table: Path | None,
-    columns: Any,
+    columns: "Columns",
     no_labels: bool,
     method: str,
     settings: list[str],
     out: Path | None,
-    how: Any,
+    how: "RunOptions",
     overwrite: bool,
 ) -> None:
     """Choose a recipe and print it, train, and print how to train from it. Labels only measure the features."""

@@ -10,7 +10,7 @@ import time
 import traceback
 from pathlib import Path
 
-from debiaspl._torchrun import rank
+from debiaspl._processes import rank
 from debiaspl._version import __version__
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from debiaspl.cli.terminal import fail
+from debiaspl.cli.terminal import fail, plain_errors
 
 EXAMPLE = "Example: "
 INDENT = 12
@@ -115,6 +115,8 @@ class _OneForm:
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         typed = list(args)
+        if sum(argument.partition("=")[0] == "--labels" for argument in typed) > 1:  # only the last one would be read
+            fail("--labels is given twice. Expected one table; put their rows into one.")
         try:
             return super().parse_args(ctx, args)  # type: ignore[misc,no-any-return]  # as above
         except Exception as error:
@@ -125,6 +127,10 @@ class _OneForm:
 
 class PlainCommand(_OneForm, TyperCommand):
     """One command."""
+
+    def invoke(self, ctx: Any) -> Any:
+        with plain_errors():
+            return super().invoke(ctx)
 
 
 class PlainGroup(_OneForm, TyperGroup):

@@ -7,7 +7,7 @@ import typer
 
 from debiaspl.cli import options
 from debiaspl.cli.options import file, option
-from debiaspl.cli.terminal import note_new_run, plain_errors, print_table, progress_bar, resume_command, say
+from debiaspl.cli.terminal import note_new_run, print_table, progress_bar, resume_command, say
 
 
 def zeroshot_command(
@@ -25,8 +25,7 @@ def zeroshot_command(
         ),
     ] = None,
     student: Annotated[
-        str,
-        option("The encoder whose features are used: efficientnet-lite0, or a vision model (hub name or folder)."),
+        str, option("The encoder whose features are used: efficientnet-lite0, or a vision model (hub name or folder).")
     ] = "efficientnet-lite0",
     templates: Annotated[
         str | None,
@@ -43,9 +42,7 @@ def zeroshot_command(
             "Use every label of the teacher from this confidence on instead.", "none; with --labels 0.4", min=0, max=1
         ),
     ] = None,
-    labels: Annotated[
-        list[Path] | None, file("Read a few labels (file_name,label) to learn from too.", "no labels")
-    ] = None,
+    labels: Annotated[Path | None, file("Read a few labels (file_name,label) to learn from too.", "no labels")] = None,
     evaluate: Annotated[
         Path | None, file("Read true labels (file_name,label), for the final table only.", "no labels")
     ] = None,
@@ -61,56 +58,54 @@ def zeroshot_command(
 
     A zero-shot teacher labels photos it is sure of; a student learns from these and all others, without its bias.
     """
-    with plain_errors():
-        options.refuse_both(resume, overwrite)
-        from debiaspl.data.label_table import Columns
-        from debiaspl.encoders.feature_folder import FEATURES
-        from debiaspl.encoders.templates import read_templates
-        from debiaspl.recipes import RECIPES
-        from debiaspl.report.runs import write_report
-        from debiaspl.training.process import find_device
-        from debiaspl.zeroshot.conse import named_classes
-        from debiaspl.zeroshot.experiment import Experiment
-        from debiaspl.zeroshot.photos import open_photos
-        from debiaspl.zeroshot.predictions import PER_CLASS
-        from debiaspl.zeroshot.student import Student
-        from debiaspl.zeroshot.teacher import find_teacher
+    options.refuse_both(resume, overwrite)
+    from debiaspl.encoders.feature_folder import FEATURES
+    from debiaspl.encoders.templates import read_templates
+    from debiaspl.recipes import RECIPES
+    from debiaspl.report.runs import write_report
+    from debiaspl.training.process import find_device
+    from debiaspl.zeroshot.conse import named_classes
+    from debiaspl.zeroshot.experiment import Experiment
+    from debiaspl.zeroshot.photos import open_photos
+    from debiaspl.zeroshot.predictions import PER_CLASS
+    from debiaspl.zeroshot.student import Student
+    from debiaspl.zeroshot.teacher import find_teacher
 
-        table, columns = options.one_table(labels), Columns(**options.columns_of(column))
-        if columns != Columns() and table is None and evaluate is None:
-            raise ValueError("--column names columns of a table. Give one: --labels or --evaluate.")
-        if per_class is not None and (confidence is not None or table is not None):
-            other = "--labels" if confidence is None else "--confidence"
-            raise ValueError(f"--per-class and {other} are both given, expected one of them. Leave one out.")
-        names = named_classes(classes)
-        chosen = None if templates is None else read_templates(templates)
-        learner = Student(student, tuple(settings or ()))
-        photos, features = options.photos_or_features(photos, features)
-        images, kept = open_photos(photos, names), features or out.resolve().parent / FEATURES
-        teacher = find_teacher(model, min(images.images.shape[2:]), kept, find_device(device))
-        if model is None:
-            say(f"No --model: the teacher is {teacher.about}")
-        experiment = Experiment(
-            photos=photos,
-            classes=names,
-            teacher=teacher,
-            templates=chosen or read_templates(teacher.default_templates),
-            confidence=confidence,
-            student=learner,
-            labels=table,
-            columns=columns,
-            features=kept,
-            images=images,
-            per_class=per_class or PER_CLASS,
-        )
-        note_new_run(resume, out, ".zeroshot")
-        with progress_bar("images") as show:
-            found = experiment.run(out, evaluate, resume, device, say, show, resume_command(), overwrite)
-        _print(found.rows, teacher, evaluate)
-        _print_used(found.used)
-        where = "they are the teacher's own. The student that it taught" if found.teacher_is_used else "the model"
-        say(f"Labels of every photo: {out / 'predictions.csv'}; {where}: {out}")
-        say(f"The report is {write_report([out], out / 'report.html', RECIPES)}")
+    columns = options.table_columns(column)
+    if column and labels is None and evaluate is None:
+        raise ValueError("--column names columns of a table. Give one: --labels or --evaluate.")
+    if per_class is not None and (confidence is not None or labels is not None):
+        other = "--labels" if confidence is None else "--confidence"
+        raise ValueError(f"--per-class and {other} are both given, expected one of them. Leave one out.")
+    names = named_classes(classes)
+    chosen = None if templates is None else read_templates(templates)
+    learner = Student(student, tuple(settings or ()))
+    photos, features = options.photos_or_features(photos, features)
+    images, kept = open_photos(photos, names), features or out.resolve().parent / FEATURES
+    teacher = find_teacher(model, min(images.images.shape[2:]), kept, find_device(device))
+    if model is None:
+        say(f"No --model: the teacher is {teacher.about}")
+    experiment = Experiment(
+        photos=photos,
+        classes=names,
+        teacher=teacher,
+        templates=chosen or read_templates(teacher.default_templates),
+        confidence=confidence,
+        student=learner,
+        labels=labels,
+        columns=columns,
+        features=kept,
+        images=images,
+        per_class=per_class or PER_CLASS,
+    )
+    note_new_run(resume, out, ".zeroshot")
+    with progress_bar("images") as show:
+        found = experiment.run(out, evaluate, resume, device, say, show, resume_command(), overwrite)
+    _print(found.rows, teacher, evaluate)
+    _print_used(found.used)
+    where = "they are the teacher's own. The student that it taught" if found.teacher_is_used else "the model"
+    say(f"Labels of every photo: {out / 'predictions.csv'}; {where}: {out}")
+    say(f"The report is {write_report([out], out / 'report.html', RECIPES)}")
 
 
 def _print(rows: list[Any], teacher: Any, evaluate: Path | None) -> None:

@@ -1,26 +1,21 @@
-"""The model of a run as a folder for the Hugging Face hub, and from there."""
+"""The model of a run as a folder for the Hugging Face hub."""
 
 import re
 from pathlib import Path
 from typing import Any
 
 from debiaspl._chance import wilson
-from debiaspl._extras import extra
 from debiaspl._printable import printable
 from debiaspl._version import __version__
 from debiaspl.data import DataError
 from debiaspl.data.tensor_file import read_tensor_file
-from debiaspl.deploy.chosen import chosen_folder
+from debiaspl.deploy.saved import WEIGHTS, chosen_folder
 from debiaspl.encoders import NetworkFacts
-from debiaspl.encoders.hub import require_hub
 from debiaspl.encoders.trained import find_weights
 from debiaspl.files import refuse_existing, write_bytes, write_json, write_text
 from debiaspl.training import Run, RunError
 
-WEIGHTS, CONFIG, PREPROCESSING, CARD = "model.safetensors", "config.json", "preprocessor_config.json", "README.md"
-NAME = re.compile(r"[\w-][\w.-]*/[\w.-]+")
-"""Of a model on the hub."""
-NO_CHECK = "none"
+CONFIG, PREPROCESSING, CARD = "config.json", "preprocessor_config.json", "README.md"
 
 
 def export_hub(run: Path, folder: Path, overwrite: bool = False) -> None:
@@ -74,7 +69,7 @@ def model_card(name: str, facts: NetworkFacts, results: dict[str, Any]) -> str:
     """README.md of the model: what it tells apart, from how many labels, how sure that is, and its limits."""
     labels, count = [int(number) for number in results["labels"]], int(results["test"])
     recall, sure = ["not known"] * len(labels), "Its accuracy is not known: no label was left to measure it with."
-    if count and results.get("check", {}).get("kind") != NO_CHECK:
+    if count and results.get("check", {}).get("kind") != "none":
         right, recall = round(results["accuracy"] * count), [*map(_percent, results["recall"])]
         low, high = map(_percent, wilson(right, count))
         sure = f"{right:,} of {count:,} right: {_percent(right / count)} (95 % interval {low} to {high})"
@@ -97,7 +92,7 @@ An image classifier of {len(facts.classes)} classes, trained with debiaspl {__ve
 {int(results.get("unlabeled", 0)):,} images without a label.
 
 ```python
-from debiaspl import load_model
+from debiaspl.deploy.saved import load_model
 
 model = load_model("user/name")  # or the folder
 model.predict(["photo.jpg"])
@@ -123,21 +118,3 @@ def _percent(share: float) -> str:
 def _cell(text: str) -> str:
     """Text of a file in Markdown: names are untrusted."""
     return re.sub(r"([\\`*_\[\]<>|#])", r"\\\1", printable(text))
-
-
-def downloaded(name: str) -> Path:
-    """The folder of a model on the hub, with its weights."""
-    hub = extra("huggingface_hub", "models of the hub need huggingface_hub: pip install 'debiaspl[encoders]'")
-    try:
-        require_hub(name)
-        return Path(hub.hf_hub_download(name, WEIGHTS)).parent
-    except (ImportError, MemoryError):
-        raise
-    except Exception as error:  # the hub's client has its own exceptions
-        reason = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
-        raise RunError(f"{name} is no folder here, and it cannot be had from the hub: {reason}.") from error
-
-
-def hub_name(run: Path | str) -> str | None:
-    """The name on the hub that a text is, if it is no folder; a path is never one."""
-    return run if isinstance(run, str) and NAME.fullmatch(run) and not Path(run).exists() else None

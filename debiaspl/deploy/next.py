@@ -11,12 +11,12 @@ from typing import NamedTuple
 import numpy as np
 import torch
 from torch import Tensor
+from torch.return_types import topk
 
 from debiaspl.data import UNLABELED, DataError
 from debiaspl.data.listing import list_images
 from debiaspl.data.text import csv_line
-from debiaspl.deploy.chosen import chosen_folder
-from debiaspl.deploy.saved import SavedModel
+from debiaspl.deploy.saved import SavedModel, chosen_folder
 from debiaspl.features.coverage import NEIGHBOURS, Coverage
 from debiaspl.graph import Graph
 from debiaspl.training import Run, RunError
@@ -33,6 +33,7 @@ UNSURE = 0.5
 """A photo is called unsure from this uncertainty on."""
 COVERAGE, UNCERTAINTY, RANDOM = "coverage", "uncertainty", "random"
 """How a photo was chosen to be labeled: the values of the column ``asked`` of a table of labels."""
+UNLIKE = "unlike every labelled photo"
 
 COLUMNS = ("file_name", "label", "asked", "predicted", "confidence", "why")
 """``label`` is empty, to be filled in."""
@@ -82,21 +83,21 @@ class Pool:
         left = [place for place in range(len(self.features)) if place not in labels]
         if len(left) < 2:
             return [Pick(place, COVERAGE, "the only photo without a label") for place in left]
-        known = {place: label for place, label in labels.items() if label is not None}
-        best = self._two_best(known)
-        unsure = None if best is None else 1 - best.margin.numpy()
-        weight = None if unsure is None else unsure ** self._power(len(known))
-        order = self.coverage.order(count, list(labels), weight).tolist()
         unlike = ~self.coverage.reached(list(labels)) if labels else np.zeros(len(self.features), bool)
+        if self.probabilities is None:
+            order = self.coverage.order(count, list(labels)).tolist()
+            return [Pick(place, COVERAGE, UNLIKE if unlike[place] else "typical of similar photos") for place in order]
+        known = {place: label for place, label in labels.items() if label is not None}
+        probabilities = with_given_labels(self.graph, self.probabilities, known, self.classes)
+        best = two_best(probabilities, self.learned.accuracy)
+        unsure = 1 - (best.values[:, 0] - best.values[:, 1]).numpy()
         chosen = []
-        for place in order:
-            why = "unlike every labelled photo" if unlike[place] else "typical of similar photos"
-            if best is not None and unsure is not None and unsure[place] >= UNSURE:
-                pairs = zip(best.classes[place].tolist(), best.values[place].tolist(), strict=True)
+        for place in self.coverage.order(count, list(labels), unsure ** self._power(len(known))).tolist():
+            why = UNLIKE if unlike[place] else "typical of photos that the model is unsure of"
+            if unsure[place] >= UNSURE:
+                pairs = zip(best.indices[place].tolist(), best.values[place].tolist(), strict=True)
                 why = "unsure: " + ", ".join(f"{self.classes[label]} {100 * share:.0f} %" for label, share in pairs)
-            elif best is not None and not unlike[place]:
-                why = "typical of photos that the model is unsure of"
-            chosen.append(Pick(place, COVERAGE if best is None else UNCERTAINTY, why))
+            chosen.append(Pick(place, UNCERTAINTY, why))
         return chosen
 
     def _power(self, labels: int) -> float:
@@ -104,14 +105,6 @@ class Pool:
         if self.learned.labels is None:
             return 1.0
         return min(1.0, max(self.learned.labels, labels) / (SETTLED * len(self.classes)))
-
-    def _two_best(self, labels: Mapping[int, str]) -> "TwoBest | None":
-        if self.probabilities is None:
-            return None
-        told = self.probabilities
-        if labels:
-            told = with_given_labels(self.graph, told, labels, self.classes)
-        return two_best(told, self.learned.accuracy)
 
 
 def with_given_labels(graph: Graph, probabilities: Tensor, labels: Mapping[int, str], classes: Sequence[str]) -> Tensor:
@@ -141,33 +134,20 @@ def with_given_labels(graph: Graph, probabilities: Tensor, labels: Mapping[int, 
     return found
 
 
-class TwoBest(NamedTuple):
-    """The two most likely classes of every image, after debiasing and calibration."""
+def two_best(probabilities: Tensor, accuracy: float | None = None) -> topk:
+    """Probabilities (``values``) and numbers (``indices``) of the two most likely classes of every image, (N, 2) each.
 
-    values: Tensor
-    """Their probabilities, (N, 2)."""
-    classes: Tensor
-    """Their numbers, (N, 2)."""
-
-    @property
-    def margin(self) -> Tensor:
-        """Difference of the two probabilities; near 0 if the model is uncertain."""
-        return self.values[:, 0] - self.values[:, 1]
-
-
-def two_best(probabilities: Tensor, accuracy: float | None = None, strength: float = STRENGTH) -> TwoBest:
-    """Eq. 3 of the paper for all images at once; the prior is the mean of the probabilities themselves: otherwise
-    images of a neglected class look like confident images of another. With ``accuracy``, a temperature makes the mean
+    Eq. 3 of the paper for all images at once; the prior is the mean of the probabilities themselves: otherwise images
+    of a neglected class look like confident images of another. With ``accuracy``, a temperature makes the mean
     confidence equal to it."""
     own = probabilities.detach().double().cpu().clamp_min(TINY)
-    scores = own.log() - strength * own.mean(0).log()
+    scores = own.log() - STRENGTH * own.mean(0).log()
     low, high = (-3.0, 3.0) if accuracy is not None else (0.0, 0.0)
     for _ in range(30 if accuracy is not None else 0):
         middle = (low + high) / 2
         sure = float((scores / 2**middle).softmax(-1).amax(-1).mean()) > min(accuracy or 0, MOST_SURE)
         low, high = (middle, high) if sure else (low, middle)
-    best = (scores / 2 ** ((low + high) / 2)).softmax(-1).topk(2, dim=-1)
-    return TwoBest(best.values, best.indices)
+    return (scores / 2 ** ((low + high) / 2)).softmax(-1).topk(2, dim=-1)
 
 
 def learned_by(run: Path) -> Learned:
@@ -205,12 +185,11 @@ class Suggestions:
     """Photos that could not be read -> reason."""
 
     def to_csv(self) -> str:
-        sure = ["" if one.confidence is None else f"{one.confidence:.6f}" for one in self.picked]
-        rows = [
-            (one.file_name, "", one.asked, one.predicted, confidence, one.why)
-            for one, confidence in zip(self.picked, sure, strict=True)
-        ]
-        return "".join(map(csv_line, (COLUMNS, *rows)))
+        rows = [COLUMNS]
+        for one in self.picked:
+            sure = "" if one.confidence is None else f"{one.confidence:.6f}"
+            rows.append((one.file_name, "", one.asked, one.predicted, sure, one.why))
+        return "".join(map(csv_line, rows))
 
 
 def suggest(

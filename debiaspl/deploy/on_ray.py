@@ -4,7 +4,7 @@ lost with a worker; what is in a file is the same as without it."""
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from debiaspl._extras import extra
+from debiaspl._checks import extra
 
 Work = Callable[[int], None]
 """Makes the file of this number."""

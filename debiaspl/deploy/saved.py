@@ -1,5 +1,9 @@
-"""Load the model of a run folder, and use it."""
+"""Load the model of a run folder, or of the Hugging Face hub, and use it."""
 
+import json
+import os
+import re
+import stat
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -8,16 +12,17 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from debiaspl._checks import extra
 from debiaspl.data import UNLABELED, DataError, ImageSet, LazyImages
 from debiaspl.data.decode import decode
 from debiaspl.data.lazy import FolderFiles
 from debiaspl.data.listing import list_images
 from debiaspl.data.text import shown
-from debiaspl.deploy.chosen import chosen_folder
-from debiaspl.deploy.hub import downloaded, hub_name
 from debiaspl.deploy.shares import SavedShares
 from debiaspl.encoders import EncoderNetwork, features_of
+from debiaspl.encoders.hub import require_hub
 from debiaspl.encoders.trained import find_weights, load_trained
+from debiaspl.files import parse_json, write_text
 from debiaspl.models import Network, Seen, predict_set
 from debiaspl.training import RunError
 from debiaspl.training.parts import OwnCode, allowed_network
@@ -26,6 +31,10 @@ MOST_IMAGES, MOST_BYTES = 256, 2**23
 """Limits of a batch; the same on every machine, because sums in a network may depend on it in the last bit."""
 ENCODED = 1024
 """Rows of features in a batch."""
+WEIGHTS = "model.safetensors"
+CHOSEN, LARGEST = "chosen.json", 10_000
+"""A file in a run's folder that names the subfolder whose model is used instead, absent if there is none; in bytes."""
+HUB_NAME = re.compile(r"[\w-][\w.-]*/[\w.-]+")
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,6 +142,38 @@ class SavedModel:
         return made
 
 
+def hand_out(run: Path, folder: str) -> None:
+    """Make the model of this subfolder the model of the run; an empty name selects the run's own."""
+    if folder:
+        write_text(run / CHOSEN, json.dumps({"folder": folder}) + "\n")
+    else:
+        (run / CHOSEN).unlink(missing_ok=True)
+
+
+def chosen_folder(run: Path) -> Path:
+    """The folder whose model is the model of this run."""
+    path = run / CHOSEN
+    if not os.path.lexists(path):
+        return run
+    try:
+        status = path.lstat()
+        small = stat.S_ISREG(status.st_mode) and status.st_size <= LARGEST
+        name = str(parse_json(path.read_bytes())["folder"]) if small else ""
+    except (KeyError, TypeError, ValueError, OSError):
+        name = ""
+    if name in ("", ".", "..") or Path(name).name != name or "\\" in name or _has_links(run / name):
+        # The file is untrusted: a path could lead out of the run.
+        raise RunError(
+            f'{path} is damaged, expected {{"folder": NAME}} with the name of a folder in {run}. Remove it to use the '
+            "run's own model."
+        )
+    return run / name
+
+
+def _has_links(folder: Path) -> bool:
+    return folder.is_symlink() or (folder / WEIGHTS).is_symlink()
+
+
 def check_inputs(run: Path, photos: Path | None = None) -> None:
     """Raise if there is no finished run or no folder of photos; nothing is read. For commands, before what they check
     about the files to write: an input that is missing is told first."""
@@ -150,7 +191,8 @@ def load_model(run: Path | str, device: torch.device | str = "cpu", network: Own
     was passed to ``train``. A text such as ``user/name``, where there is no such folder, is a model on the Hugging Face
     hub.
     """
-    run = run if (name := hub_name(run)) is None else downloaded(name)
+    if isinstance(run, str) and HUB_NAME.fullmatch(run) and not Path(run).exists():
+        run = _downloaded(run)
     own = None if network is None else allowed_network(network)
     try:
         network_of_run, facts = load_trained(chosen_folder(Path(run)), own)
@@ -165,3 +207,16 @@ def load_model(run: Path | str, device: torch.device | str = "cpu", network: Own
                 f"the model in {run} cannot be used: {error}. Restore it from a copy, or train again."
             ) from error
     return SavedModel(network_of_run.to(device), facts.classes, facts.channels, facts.size, shares)
+
+
+def _downloaded(name: str) -> Path:
+    """The folder of a model on the hub, with its weights."""
+    hub = extra("huggingface_hub", "models of the hub need huggingface_hub: pip install 'debiaspl[encoders]'")
+    try:
+        require_hub(name)
+        return Path(hub.hf_hub_download(name, WEIGHTS)).parent
+    except (ImportError, MemoryError):
+        raise
+    except Exception as error:  # the hub's client has its own exceptions
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
+        raise RunError(f"{name} is no folder here, and it cannot be had from the hub: {reason}.") from error

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 from urllib.parse import quote
 
-from debiaspl._extras import extra
+from debiaspl._checks import extra
 from debiaspl._version import __version__
 from debiaspl.data.text import csv_line
 
@@ -98,23 +98,24 @@ def _columns(settings: TableSettings) -> list[str]:
     return ["file_name", "label", "confidence", *(f"probability:{name}" for name in shares)]
 
 
-TABLES: dict[str, Callable[[BinaryIO, TableSettings, Rows], None]] = {
-    "csv": write_csv,
-    "jsonl": write_json_lines,
-    "parquet": write_parquet,
-    "label-studio": write_label_studio,
+Writer = Callable[[BinaryIO, TableSettings, Rows], None]
+TABLES: dict[str, Writer] = {
+    ".csv": write_csv,
+    ".jsonl": write_json_lines,
+    ".ndjson": write_json_lines,
+    ".parquet": write_parquet,
+    ".json": write_label_studio,
 }
-ENDINGS = {".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet", ".json": "label-studio"}
 
 
-def format_of(out: Path) -> str:
-    """The format of a file, from its extension. Raises if that is unknown or cannot be written."""
-    chosen = ENDINGS.get(out.suffix.lower())
-    if chosen is None:
-        raise ValueError(f"the extension of {out} is not known, expected {' '.join(ENDINGS)} (tasks of Label Studio).")
-    if chosen == "parquet":
+def table_writer(out: Path) -> Writer:
+    """The format of a table, from its extension. Raises if that is unknown or cannot be written."""
+    write = TABLES.get(out.suffix.lower())
+    if write is None:
+        raise ValueError(f"the extension of {out} is not known, expected {' '.join(TABLES)} (tasks of Label Studio).")
+    if write is write_parquet:
         needs_pyarrow()
-    return chosen
+    return write
 
 
 def needs_pyarrow() -> Any:

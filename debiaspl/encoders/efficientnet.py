@@ -11,7 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from debiaspl._extras import extra
+from debiaspl._checks import extra
 from debiaspl.encoders.encoder import Encoder
 
 NAME = "efficientnet-lite0"

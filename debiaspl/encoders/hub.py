@@ -18,7 +18,7 @@ from urllib.request import getproxies
 import torch
 from torch import Tensor, nn
 
-from debiaspl._extras import extra
+from debiaspl._checks import extra
 from debiaspl.data import DataError
 from debiaspl.encoders.encoder import Encoder
 

@@ -1,16 +1,21 @@
-"""Which images to label first: chosen by features, which are computed behind the page."""
+"""Which images to label first, chosen by features, which are computed behind the page; and what the labels so far are
+worth, after every ten of them."""
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 from debiaspl.data.listing import Listing
 from debiaspl.deploy.next import RANDOM, UNKNOWN, Learned, Pool
-from debiaspl.label.standing import Standing, standing
+from debiaspl.label.table import Table
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
     from debiaspl.deploy import SavedModel
+    from debiaspl.features.estimate import Estimate
     from debiaspl.photos.encoding import PhotoEncoding
 
 FIRST = 500
@@ -21,15 +26,70 @@ EVERY = 10
 """Labels after which the rest is chosen again, and the accuracy is estimated."""
 LOT = 5
 """One image in so many is asked at random: only such labels tell how good the model of all of them is."""
+MOST_OTHERS = 5_000
+"""Images without a label whose predictions are looked at, so that an estimate takes seconds in any folder."""
+SHOWN = 20
+"""Labels that are shown for a second look."""
 
 
-class Answers(Protocol):
-    """A table of labels."""
+class Doubt(NamedTuple):
+    """A label that looks wrong."""
 
-    answers: Mapping[str, str | None]
-    """File -> class; None: no class."""
-    asked: Mapping[str, str]
-    """File -> how it was chosen."""
+    file: str
+    other: str
+    """The class that is more likely."""
+    twin: bool
+    """Whether that is the label of a copy of the image."""
+
+
+class Standing(NamedTuple):
+    """What the labels so far are worth."""
+
+    estimate: "Estimate"
+    doubts: list[Doubt]
+
+
+def standing(
+    features: "Tensor",
+    files: Sequence[str],
+    classes: Sequence[str],
+    answers: Mapping[str, str | None],
+    asked: Mapping[str, str],
+) -> Standing | None:
+    """``features``, (N, D), are those of the ``files``. None with labels of less than two classes, or of all images."""
+    import torch
+
+    from debiaspl.features import FeatureTable
+    from debiaspl.features.estimate import estimate, held_out, suspects
+
+    number = {name: place for place, name in enumerate(classes)}
+    given = [number.get(answers.get(file) or "", -1) for file in files]
+    known = [place for place, label in enumerate(given) if label >= 0]
+    others = [place for place, file in enumerate(files) if file not in answers]
+    if len({given[place] for place in known}) < 2 or not others:
+        return None
+    rows = [*known, *others[:: -(-len(others) // MOST_OTHERS)]]
+    own, labels = features[rows], torch.tensor([given[place] for place in rows])
+    at_random = torch.tensor([asked.get(files[place]) == RANDOM for place in rows])
+    with _one_thread():
+        table = FeatureTable(own, unit=True, device=torch.device("cpu"))
+        held = held_out(table, labels, at_random)
+        found = estimate(table, labels, len(classes), at_random, held)
+        doubts = [Doubt(files[rows[one.row]], classes[one.other], one.twin) for one in suspects(own, held)]
+    return Standing(found, doubts[:SHOWN])
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """Leaves a core to the page. Steps this small are not faster with two, and ten times slower if one is taken."""
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 class Stopped(Exception):  # noqa: N818 - not an error
@@ -42,7 +102,7 @@ class Guide:
     count: int
     """Images that are chosen at a time."""
 
-    def __init__(self, files: Sequence[str], table: Answers, classes: Sequence[str]) -> None:
+    def __init__(self, files: Sequence[str], table: Table, classes: Sequence[str]) -> None:
         self._files, self._table, self._classes, total = files, table, classes, len(files)
         self._order = random.Random(0).sample(range(total), total)
         self._start = self._end = 0
@@ -121,7 +181,7 @@ class EncoderGuide(Guide):
 
     count = 1_000
 
-    def __init__(self, listing: Listing, name: str, folder: Path, table: Answers, classes: Sequence[str]) -> None:
+    def __init__(self, listing: Listing, name: str, folder: Path, table: Table, classes: Sequence[str]) -> None:
         """``folder`` is where features are kept."""
         super().__init__(listing.files, table, classes)
         self._listing, self._name, self._folder = listing, name, folder
@@ -152,7 +212,7 @@ class RunGuide(Guide):
         model: "SavedModel",
         root: Path,
         files: Sequence[str],
-        table: Answers,
+        table: Table,
         classes: Sequence[str],
         learned: Learned = UNKNOWN,
     ) -> None:

@@ -28,20 +28,22 @@ class Order:
         """The error of the guide, if it failed."""
         self._shuffled = deque(random.Random(seed).sample(range(images), images))
         self._head, self._guided, self._again = deque[int](), deque[tuple[int, str]](), deque[int]()
-        self._changed, self._stopped = Condition(), False
-        self._thread: Thread | None = None
+        self._changed = Condition()
+        self._following: tuple[Guide, Thread] | None = None
 
     def start(self, guide: Guide) -> None:
-        self._thread = Thread(target=self._follow, args=(guide,), name="guide", daemon=True)
-        self._thread.start()
+        thread = Thread(target=self._follow, args=(guide,), name="guide", daemon=True)
+        self._following = guide, thread
+        thread.start()
 
     def stop(self) -> None:
         """Wait for the thread: Python must not exit while it is inside torch."""
-        with self._changed:
-            self._stopped = True
-            self._changed.notify_all()
-        if self._thread is not None:
-            self._thread.join(LONGEST_WAIT)
+        if self._following is not None:
+            guide, thread = self._following
+            with self._changed:
+                guide.stopped = True
+                self._changed.notify_all()
+            thread.join(LONGEST_WAIT)
 
     def upcoming(self, count: int) -> list[int]:
         """The next images. Their order stays the same, except for images that a guide puts first."""
@@ -105,7 +107,7 @@ class Order:
     def _follow(self, guide: Guide) -> None:
         """Ask the guide whenever it has read more images, and then after every few answers."""
         more = True
-        while not self._stopped:
+        while not guide.stopped:
             with self._changed:
                 answered = set(self._answered)
             try:
@@ -123,10 +125,10 @@ class Order:
                 if not more and not self._guided:
                     return
                 if not more:
-                    self._changed.wait_for(partial(self._is_due, len(answered) + EVERY))
+                    self._changed.wait_for(partial(self._is_due, guide, len(answered) + EVERY))
 
-    def _is_due(self, answers: int) -> bool:
-        return self._stopped or not self._guided or len(self._answered) >= answers
+    def _is_due(self, guide: Guide, answers: int) -> bool:
+        return guide.stopped or not self._guided or len(self._answered) >= answers
 
     def _put(self, chosen: Iterable[tuple[int, str]]) -> None:
         """Show these after the image that is looked at and the one that may be on its way."""

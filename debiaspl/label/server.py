@@ -78,15 +78,6 @@ class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     timeout = SECONDS
 
-    def do_GET(self) -> None:
-        self._answer()
-
-    def do_POST(self) -> None:
-        self._answer()
-
-    def do_HEAD(self) -> None:
-        self._answer()
-
     def _answer(self) -> None:
         status = HTTPStatus.OK
         try:
@@ -97,12 +88,12 @@ class _Handler(BaseHTTPRequestHandler):
             # The rest of an unread body must not be read as the next request.
             self.close_connection = True
             status, (kind, body) = refused.status, _said(refused)
-        except Stale as error:
-            status, (kind, body) = HTTPStatus.CONFLICT, _said(error)
-        except BadImage as error:
-            status, (kind, body) = HTTPStatus.UNSUPPORTED_MEDIA_TYPE, _said(error)
-        except (DataError, FileError, RunError) as error:
-            status, (kind, body) = HTTPStatus.SERVICE_UNAVAILABLE, _said(error)
+        except (BadImage, DataError, FileError, RunError) as error:
+            codes: dict[type, HTTPStatus] = {
+                Stale: HTTPStatus.CONFLICT,
+                BadImage: HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
+            }
+            status, (kind, body) = codes.get(type(error), HTTPStatus.SERVICE_UNAVAILABLE), _said(error)
         self.send_response(status)
         close = {"Connection": "close"} if self.close_connection else {}
         for name, value in {**HEADERS, "Content-Type": kind, "Content-Length": str(len(body)), **close}.items():
@@ -110,6 +101,8 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         if self.command != "HEAD":
             self.wfile.write(body)
+
+    do_GET = do_POST = do_HEAD = _answer  # noqa: N815 - the names that http.server looks for
 
     def _asked(self) -> str:
         """The path of an allowed request, without the token. Raises Refused."""

@@ -3,8 +3,11 @@
 import io
 import os
 import shlex
-from collections import Counter, OrderedDict
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
+from functools import lru_cache
 from pathlib import Path
 from threading import Lock, RLock
 from typing import Any
@@ -12,18 +15,24 @@ from typing import Any
 from PIL import Image
 
 from debiaspl.data.decode import BadImage, open_image
-from debiaspl.data.text import DataError
+from debiaspl.data.file_names import FileNames
+from debiaspl.data.label_table import USUAL, Columns
+from debiaspl.data.listing import list_images, refuse_parts
+from debiaspl.data.text import DataError, check_class_names, composed, means_no_label
 from debiaspl.encoders.efficientnet import NAME
 from debiaspl.encoders.network import lite0_is_installed
-from debiaspl.label.guide import Guide
+from debiaspl.files import Busy, remove_leftovers
+from debiaspl.files import locked as lock_file
+from debiaspl.label.guide import EncoderGuide, Guide, RunGuide
 from debiaspl.label.order import Order
 from debiaspl.label.table import Table, why_unnameable
+from debiaspl.photos.encoding import FOLDER
+from debiaspl.training.process import RunError
 
 AHEAD = 6
 """Upcoming images that the page gets, so that it can load them in advance."""
 NAMED = 100
 """Unreadable files that the page names."""
-
 LONGEST = 1600
 """Of a larger picture, the longer side as it is sent."""
 SMALL = 256
@@ -56,20 +65,21 @@ class Session:
         self._order = Order(len(files), answered)
         reasons = {number: why_unnameable(file) for number, file in enumerate(files)}
         self._order.unreadable_now({number: reason for number, reason in reasons.items() if reason})
-        self._pictures, self._lock = ServedPictures(root), RLock()
+        self._picture, self._pictures_lock, self._lock = lru_cache(KEPT)(_picture), Lock(), RLock()
         self._looking: set[int] = set()
         """Images with a label that are shown once more."""
         self._confirmed: set[str] = set()
         """Files whose label was looked at again."""
 
-    def start(self) -> None:
+    @contextmanager
+    def guided(self) -> Iterator["Session"]:
+        """While images are chosen behind the page."""
         if self._guide is not None:
             self._order.start(self._guide)
-
-    def stop(self) -> None:
-        if self._guide is not None:
-            self._guide.stopped = True
-        self._order.stop()
+        try:
+            yield self
+        finally:
+            self._order.stop()
 
     def about(self) -> dict[str, Any]:
         """What stays the same while the page is open."""
@@ -123,8 +133,10 @@ class Session:
         return {**asdict(found.estimate), "few": few, "doubts": doubts}
 
     def picture(self, number: int) -> tuple[str, bytes]:
+        """Content type and content. One is made at a time, as several large ones would fill the memory."""
         try:
-            return self._pictures.picture(self.files[number])
+            with self._pictures_lock:
+                return self._picture(self.root / self.files[number])
         except BadImage as error:
             self._order.unreadable_now({number: str(error)})
             raise
@@ -183,30 +195,101 @@ class Session:
         return notes
 
 
-class ServedPictures:
-    """Pictures by file; the last few are kept. One is made at a time, as several large ones would fill the memory."""
-
-    def __init__(self, root: Path) -> None:
-        self._root = root
-        self._kept: OrderedDict[str, tuple[str, bytes]] = OrderedDict()
-        self._lock = Lock()
-
-    def picture(self, file: str) -> tuple[str, bytes]:
-        """Content type and content. Raises BadImage where training would skip the file."""
-        with self._lock:
-            if file not in self._kept:
-                self._kept[file] = _picture(open_image(self._root / file, None))
-            self._kept.move_to_end(file)
-            while len(self._kept) > KEPT:
-                self._kept.popitem(last=False)
-            return self._kept[file]
-
-
-def _picture(image: Image.Image) -> tuple[str, bytes]:
-    content = io.BytesIO()
+def _picture(path: Path) -> tuple[str, bytes]:
+    """Content type and content. Raises BadImage where training would skip the file."""
+    image, content = open_image(path, None), io.BytesIO()
     if max(image.size) <= SMALL:
         image.save(content, "PNG")
         return "image/png", content.getvalue()
     image.thumbnail((LONGEST, LONGEST), Image.Resampling.BICUBIC, reducing_gap=2.0)
     image.save(content, "JPEG", quality=92, subsampling=0)
     return "image/jpeg", content.getvalue()
+
+
+@contextmanager
+def open_session(
+    photos: Path,
+    classes: tuple[str, ...] | None = None,
+    labels: Path | None = None,
+    run: Path | None = None,
+    columns: Columns = USUAL,
+    encoder: str | None = None,
+    features: Path = FOLDER,
+    network: str | None = None,
+) -> Iterator[Session]:
+    """The images of a folder and its table, locked against other sessions. Without a run, images are chosen by the
+    features of ``encoder``, which are kept in the folder ``features``.
+
+    Classes that are not given are those of the run, of the table, or of the class folders, in this order.
+    """
+    listing = list_images(photos)
+    files = listing.files
+    path = Path(os.path.realpath(photos / "labels.csv" if labels is None else labels))
+    model = None
+    if run is not None:
+        from debiaspl.deploy import load_model
+
+        model = load_model(run, network=network)
+        classes = model.classes if classes is None else classes
+    with locked(path):
+        remove_leftovers(path)  # of a session that was killed while it wrote
+        names = FileNames(photos, files)
+        if classes is None:
+            classes = _found_classes(Table(path, names, columns=columns), files, photos)
+        table = Table(path, names, classes, columns)
+        # A table may name files that have no extension of an image: they are shown as well.
+        files += tuple(sorted(set(table.answers) - set(files)))
+        if not path.exists():
+            _take_over_class_folders(table, files, classes)
+        guide: Guide | None = None
+        if model is not None and run is not None:
+            from debiaspl.deploy.next import learned_by
+
+            guide = RunGuide(model, photos, files, table, classes, learned_by(run))
+            encoder = getattr(model.network, "source", None)
+        elif encoder is not None:
+            guide = EncoderGuide(listing, encoder, features, table, classes)
+        with Session(photos, files, classes, table, guide, encoder).guided() as session:
+            yield session
+
+
+@contextmanager
+def locked(table: Path) -> Iterator[None]:
+    """Keep other sessions off this table."""
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(lock_file(table.with_name(f".{table.name}.lock")))
+        except Busy as error:
+            by = f" by process {error.process}" if error.process else ""
+            raise RunError(
+                f"{table} is being labelled already{by}. "
+                "Continue in its page, or end it with Ctrl-C; or write to another table: --out."
+            ) from error
+        except OSError as error:
+            raise RunError(
+                f"could not write beside {table}: {error.strerror}. "
+                "Choose a table in a folder that can be written: --out."
+            ) from error
+        yield
+
+
+def _found_classes(table: Table, files: tuple[str, ...], photos: Path) -> tuple[str, ...]:
+    found = table.classes_found()
+    if found:
+        return check_class_names(found, str(table.path), alike=True)
+    folders = sorted(name for name in {file.split("/")[0] for file in files if "/" in file} if not means_no_label(name))
+    if len(folders) < 2 or any("/" not in file for file in files):
+        raise DataError(
+            f'{photos} does not say which classes there are. Name them: --classes "owl,heron,other", or --classes FILE '
+            "with one per line."
+        )
+    refuse_parts(photos, folders, files)
+    return check_class_names(folders, str(photos), alike=True)
+
+
+def _take_over_class_folders(table: Table, files: tuple[str, ...], classes: tuple[str, ...]) -> None:
+    """Write labels of images in class folders to the table: with a table, training does not read class folders."""
+    folders = {file: composed(file.split("/")[0]) for file in files if "/" in file and why_unnameable(file) is None}
+    labeled = {file: folder for file, folder in folders.items() if folder in classes}
+    if labeled:
+        table.answer_all(labeled)

@@ -13,7 +13,7 @@ import torch
 
 from debiaspl._confusion import Cells
 from debiaspl.data import UNLABELED, GivenLabels, ImageSet, NoLabels, Task
-from debiaspl.deploy.chosen import hand_out
+from debiaspl.deploy.saved import hand_out
 from debiaspl.features.crosscheck import SUPERVISED, Candidate, choose
 from debiaspl.photos.check import TRAINED_WITH, Check, Outcome, check_for, cross_check, methods_to_compare
 from debiaspl.photos.choose import START_FOLDER

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import torch
 from torch import distributed
 
-from debiaspl._torchrun import rank
+from debiaspl._processes import rank
 from debiaspl.training.process import Interrupted, RunError
 
 Value = TypeVar("Value")

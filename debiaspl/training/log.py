@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self, TextIO
 
-from debiaspl._extras import extra
+from debiaspl._checks import extra
 from debiaspl._printable import printable, prose
 from debiaspl.files import open_own, parse_json
 from debiaspl.training.process import RunError

@@ -13,7 +13,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from debiaspl._extras import extra
+from debiaspl._checks import extra
 from debiaspl.data.text import read_class_names
 from debiaspl.encoders import load_encoder
 from debiaspl.encoders.efficientnet import NAME, imagenet_classifier

@@ -8,8 +8,7 @@ import sys
 import pytest
 from torch.distributed.elastic.multiprocessing.errors import ChildFailedError, ProcessFailure
 
-from debiaspl._torchrun import tell
-from debiaspl.cli.terminal import plain_errors
+from debiaspl.cli.terminal import plain_errors, tell
 
 SAID = "error on rank 1: debiaspl demo runs in one process. Start it without torchrun."
 

@@ -13,9 +13,8 @@ from PIL import Image
 from typer.testing import CliRunner
 
 from debiaspl.cli import app
-from debiaspl.deploy import check as checking
 from debiaspl.deploy import export, load_model
-from debiaspl.deploy.check import check
+from debiaspl.deploy.export import check
 from debiaspl.training import RunError
 from tests.data.photos import jpeg, patch, photographs
 
@@ -114,7 +113,7 @@ def test_torch_file_needs_torch_alone_and_agrees(runs, tmp_path):
     model = load_model(runs["wide"])
     for count, side in ((1, 16), (4, 50)):
         pixels = torch.stack([torch.from_numpy(np.array(patch(1, number, side))) for number in range(count)])
-        expected = [model.read(checking._as_file(picture.numpy())) for picture in pixels]
+        expected = [model.read(export._as_file(picture.numpy())) for picture in pixels]
         assert (module(pixels)[0] - model.probabilities(torch.stack(expected))).abs().max() < 1e-4
 
 
@@ -140,7 +139,7 @@ def test_a_file_that_says_nan_is_not_written(model, several):
     """Of any picture, or of several at a time alone."""
 
     def said(pictures):
-        right = checking._expected(model, pictures).numpy()
+        right = export._expected(model, pictures).numpy()
         return right * np.nan if len(pictures) >= several else right
 
     with pytest.raises(RunError, match="differ by inf"):
@@ -151,7 +150,7 @@ def test_what_is_missing_is_named_with_its_extra(model, tmp_path, monkeypatch):
     def absent(name):
         raise ModuleNotFoundError(name)
 
-    monkeypatch.setattr("debiaspl._extras.import_module", absent)
+    monkeypatch.setattr("debiaspl._checks.import_module", absent)
     with pytest.raises(ImportError, match=r"ONNX files need onnxruntime: pip install 'debiaspl\[export\]'"):
         export.export_onnx(model, tmp_path / "x.onnx")
 

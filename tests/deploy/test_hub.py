@@ -8,9 +8,9 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from debiaspl import load_model
 from debiaspl._chance import wilson
 from debiaspl.deploy.hub import export_hub
+from debiaspl.deploy.saved import load_model
 from debiaspl.files import FileError
 from debiaspl.models import scale
 from debiaspl.training import RunError
@@ -89,7 +89,7 @@ def test_a_name_is_looked_up_on_the_hub_where_no_folder_has_it(folder, monkeypat
         return str(folder / file)
 
     monkeypatch.setitem(sys.modules, "huggingface_hub", SimpleNamespace(hf_hub_download=download))
-    monkeypatch.setattr("debiaspl.deploy.hub.require_hub", lambda name: None)
+    monkeypatch.setattr("debiaspl.deploy.saved.require_hub", lambda name: None)
     monkeypatch.chdir(tmp_path)
     assert load_model("user/name").classes == ("china", "flower")
     with pytest.raises(RunError, match="404"):

@@ -26,10 +26,10 @@ def random_images(seed: int, images: int = 60, classes: int = 4):
 
 def test_margins_are_those_of_equation_3_with_the_mean_as_prior():
     _, probabilities = random_images(0)
-    best = two_best(probabilities, strength=0.5)
+    best = two_best(probabilities)
     rows = probabilities.tolist()
     prior = [sum(row[c] for row in rows) / len(rows) for c in range(4)]
-    for row, values, classes in zip(rows, best.values.tolist(), best.classes.tolist(), strict=True):
+    for row, values, classes in zip(rows, best.values.tolist(), best.indices.tolist(), strict=True):
         scores = [math.exp(math.log(p) - 0.5 * math.log(q)) for p, q in zip(row, prior, strict=True)]
         shares = sorted(((score / sum(scores), c) for c, score in enumerate(scores)), reverse=True)[:2]
         assert values == pytest.approx([share for share, _ in shares])
@@ -41,13 +41,13 @@ def test_confidence_is_made_to_agree_with_the_learned_by(accuracy):
     _, probabilities = random_images(1)
     best = two_best(probabilities, accuracy)
     assert float(best.values[:, 0].mean()) == pytest.approx(accuracy, abs=1e-4)
-    assert best.classes.tolist() == two_best(probabilities).classes.tolist()
+    assert best.indices.tolist() == two_best(probabilities).indices.tolist()
 
 
 def test_picks_are_those_of_coverage_times_uncertainty():
     features, probabilities = random_images(2)
     coverage = Coverage.of(Graph.of(features, search=NEIGHBOURS).near)
-    doubt = 1 - two_best(probabilities, 0.7).margin.numpy()
+    doubt = 1 - two_best(probabilities, 0.7).values.diff().abs().flatten().numpy()
     # The fewer labels a model has learned from, the less its uncertainty counts.
     for labels, power in ((None, 1), (0, 1 / (4 * SETTLED)), (SETTLED, 1 / 4), (100, 1)):
         chosen = Pool(features, probabilities, tuple("abcd"), Learned(0.7, labels)).choose(8, {3: None, 5: "a"})

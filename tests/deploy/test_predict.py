@@ -1,6 +1,7 @@
 """``debiaspl predict`` on folders as users have them."""
 
 import csv
+import json
 import os
 import shutil
 from pathlib import Path
@@ -12,7 +13,7 @@ from typer.testing import CliRunner
 
 from debiaspl.cli import app
 from debiaspl.deploy import load_model, saved
-from debiaspl.deploy.predict import predict_folder
+from debiaspl.deploy.predict import listed, predict_folder
 from tests.data.photos import jpeg, patch
 
 
@@ -60,7 +61,7 @@ def test_one_row_per_image_in_order_over_many_batches(model, folder, tmp_path, m
         (folder / f"bad{number}.jpg").write_bytes(b"x")
         (folder / f"c{number}.jpg").write_bytes(jpeg(patch(1, number)))
     done = []
-    found = predict_folder(model, folder, tmp_path / "x.csv", progress=lambda *numbers: done.append(numbers))
+    found = predict_folder(model, listed(folder), tmp_path / "x.csv", progress=lambda *numbers: done.append(numbers))
     names = [row["file_name"] for row in rows(tmp_path / "x.csv")]
     assert names == sorted(names)
     assert len(names) == found.images == 9
@@ -97,31 +98,29 @@ def test_nothing_half_written_stays(model, photos, tmp_path):
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        predict_folder(model, photos, tmp_path / "labels.csv", progress=stop)
+        predict_folder(model, listed(photos), tmp_path / "labels.csv", progress=stop)
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("format_name", ["csv", "jsonl", "parquet", "label-studio"])
-def test_a_folder_without_a_readable_image(model, tmp_path, format_name):
+@pytest.mark.parametrize("out", ["a.csv", "a.jsonl", "a.parquet", "a.json"])
+def test_a_folder_without_a_readable_image(model, tmp_path, out):
     (tmp_path / "photos").mkdir()
     with pytest.raises(ValueError, match="contains no image and no other file"):
-        predict_folder(model, tmp_path / "photos", tmp_path / "out", format_name)
+        predict_folder(model, listed(tmp_path / "photos"), tmp_path / out)
     (tmp_path / "photos" / "a.jpg").write_bytes(b"x")
     with pytest.raises(ValueError, match=r"none of the 1 images in .* can be read: a.jpg \(its content"):
-        predict_folder(model, tmp_path / "photos", tmp_path / "out", format_name)
+        predict_folder(model, listed(tmp_path / "photos"), tmp_path / out)
     assert [path.name for path in tmp_path.iterdir()] == ["photos"]
 
 
 def test_label_studio_finds_images_below_the_folder_or_where_it_is_told(model, folder, tmp_path):
-    import json
-
-    predict_folder(model, folder, tmp_path / "a.json", "label-studio")
-    predict_folder(model, folder, tmp_path / "b.json", "label-studio", image_prefix="https://example.org/x/")
+    predict_folder(model, listed(folder), tmp_path / "a.json")
+    predict_folder(model, listed(folder), tmp_path / "b.json", image_prefix="https://example.org/x/")
     one, other = (json.loads((tmp_path / name).read_text()) for name in ("a.json", "b.json"))
     assert one[1]["data"]["image"] == "/data/local-files/?d=wild/deep/b%2C%20c.png"
     assert other[1]["data"]["image"] == "https://example.org/x/deep/b%2C%20c.png"
     with pytest.raises(ValueError, match="cannot store the probabilities"):
-        predict_folder(model, folder, tmp_path / "c.json", "label-studio", probabilities=True)
+        predict_folder(model, listed(folder), tmp_path / "c.json", probabilities=True)
 
 
 def test_a_name_that_parquet_cannot_hold_is_named(model, folder, tmp_path):
@@ -130,8 +129,8 @@ def test_a_name_that_parquet_cannot_hold_is_named(model, folder, tmp_path):
         (folder / name).write_bytes(jpeg(patch(0, 7)))
     except OSError:
         pytest.skip("this file system takes UTF-8 names alone")
-    assert name in predict_folder(model, folder, tmp_path / "x.parquet", "parquet").bad
-    assert predict_folder(model, folder, tmp_path / "x.csv").images == 5
+    assert name in predict_folder(model, listed(folder), tmp_path / "x.parquet").bad
+    assert predict_folder(model, listed(folder), tmp_path / "x.csv").images == 5
     assert name in [row["file_name"] for row in rows(tmp_path / "x.csv")]
 
 

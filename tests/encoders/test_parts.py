@@ -11,7 +11,7 @@ import torch
 from typer.testing import CliRunner
 
 from debiaspl.cli import app
-from debiaspl.cli.parts import part_of
+from debiaspl.cli.options import part_of
 from debiaspl.data import manifest
 from debiaspl.data.listing import list_images
 from debiaspl.encoders import encoding, features_of

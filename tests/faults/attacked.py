@@ -13,7 +13,7 @@ from debiaspl.data.lazy import left_in_files, read_folder
 from debiaspl.data.listing import list_folder
 from debiaspl.data.task import digest
 from debiaspl.data.text import means_no_value
-from debiaspl.deploy.chosen import CHOSEN, chosen_folder
+from debiaspl.deploy.saved import CHOSEN, chosen_folder
 from debiaspl.encoders import features_of
 from debiaspl.photos.survey import survey
 from tests.data.photos import jpeg, patch

@@ -46,15 +46,14 @@ def begun():
 
     def start(guide, images=40, answered=()):
         order = Order(images, answered)
-        running.append((order, guide))
+        running.append(order)
         order.start(guide)
         return order
 
     yield start
-    for order, guide in running:
-        guide.stopped = True
+    for order in running:
         order.stop()
-        assert not order._thread.is_alive()
+        assert not order._following[1].is_alive()
 
 
 def shown(order) -> list[int]:

@@ -5,8 +5,7 @@ import time
 import pytest
 
 from debiaspl.deploy.next import Pool
-from debiaspl.label.guide import EVERY, EncoderGuide
-from debiaspl.label.standing import standing
+from debiaspl.label.guide import EVERY, EncoderGuide, standing
 from tests.features.test_estimate import made
 from tests.label.made import CLASSES, served, write_photos
 

@@ -14,7 +14,7 @@ from debiaspl.data.label_table import Columns
 from debiaspl.data.listing import list_folder
 from debiaspl.data.text import means_no_label
 from debiaspl.files import FileError, whole
-from debiaspl.label.opening import locked
+from debiaspl.label.session import locked
 from debiaspl.label.table import Table
 from debiaspl.training import RunError
 

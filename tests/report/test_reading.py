@@ -92,7 +92,7 @@ def written(folder, format_name: str, probabilities: bool):
         for name, label, sure, each in zip(DATA.names, DATA.label, DATA.confidence, DATA.probabilities, strict=True)
     ]
     with path.open("wb") as file:
-        TABLES[format_name](file, TableSettings(CLASSES, probabilities), [rows])
+        TABLES[path.suffix](file, TableSettings(CLASSES, probabilities), [rows])
     return path
 
 

@@ -15,7 +15,7 @@ from debiaspl.data.file_names import FileNames
 from debiaspl.data.lazy import left_in_files, read_folder
 from debiaspl.data.listing import list_folder
 from debiaspl.data.task import digest
-from debiaspl.deploy.chosen import CHOSEN, LARGEST, chosen_folder
+from debiaspl.deploy.saved import CHOSEN, LARGEST, chosen_folder
 from debiaspl.estimator import DebiasedClassifier
 from debiaspl.files import guarded
 from debiaspl.label.table import Table

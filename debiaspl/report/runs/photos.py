@@ -14,7 +14,7 @@ from debiaspl._confusion import Cells
 from debiaspl._shares import unlike
 from debiaspl.data import DataError
 from debiaspl.data.text import csv_rows
-from debiaspl.deploy.chosen import chosen_folder
+from debiaspl.deploy.saved import chosen_folder
 from debiaspl.features.crosscheck import GRAPH
 from debiaspl.files import unguarded
 from debiaspl.report.pages import Find, rounded, short_name, thumbnails

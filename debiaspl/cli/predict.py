@@ -1,0 +1,147 @@
+"""``debiaspl predict``: predict photos with the model of a run."""
+
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from debiaspl._printable import printable
+from debiaspl._processes import rank
+from debiaspl.cli import options
+from debiaspl.cli.options import file, flag, option
+from debiaspl.cli.terminal import counted, progress_bar, say, warn_of_bad
+
+
+def predict_command(
+    run: options.EndedRun,
+    photos: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="PHOTOS", help="A folder of photos, at any depth; or one photo.", show_default="--features"
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        file(
+            "Write predictions: .csv, .jsonl, .parquet, or .json for Label Studio. Needed for a folder.",
+            "print, for one photo",
+        ),
+    ] = None,
+    probabilities: Annotated[
+        bool, flag("--probabilities", "Also write the probability of every class, a column each.")
+    ] = False,
+    overwrite: options.OverwriteFiles = False,
+    skipped: Annotated[Path | None, file("Write a CSV of files without a prediction.", "no file")] = None,
+    image_prefix: Annotated[
+        str | None, option("For label-studio: where it finds the photos.", "its local files", metavar="URL")
+    ] = None,
+    page: Annotated[Path | None, file("Write an HTML page of thumbnails by class.", "no page")] = None,
+    shares: Annotated[
+        str | None,
+        option(
+            "Class shares of the photos: those of the run, of this folder (estimated anew), or even ones.",
+            "run; even after --optimise classes",
+            metavar="run|folder|even",
+        ),
+    ] = None,
+    features: options.Features = None,
+    network: options.RunNetwork = None,
+    part: options.PartOf = None,
+    on: options.OnRay = None,
+    device: options.Device = None,
+) -> None:
+    """Predict the class of every photo in a folder, or of one photo.
+
+    Where --out is a folder, it gets a table of every 10,000 photos, and parts of the work can be done anywhere.
+    """
+    from debiaspl.deploy.predict import listed, predict_folder, predict_parts
+    from debiaspl.deploy.saved import check_inputs, load_model
+    from debiaspl.deploy.tables import table_writer
+    from debiaspl.training.process import find_device
+
+    photos, features = options.photos_or_features(photos, features)
+    check_inputs(run, photos)
+    of_a_table: dict[str, Any] = {"--skipped": skipped, "--image-prefix": image_prefix, "--page": page}
+    if out is not None and not out.suffix and not photos.is_file():
+        given = of_a_table | {"--overwrite": overwrite, "--shares": shares}
+        options.refuse_useless(given, f"{out} is a folder of many tables")
+        own, on_ray = options.part_of(part), options.is_on_ray(on)
+        with progress_bar("tables") as show:
+            progress = partial(show, "predicting")
+            count = predict_parts(
+                run, photos, out, own, on_ray, probabilities, features, network, device, progress=progress
+            )
+        say(f"part {own[0] + 1} of {own[1]}: {counted(count, 'table')} in {out}")
+        return
+    if part is not None or on is not None or rank() is not None:
+        raise ValueError("--part and --on need a folder to write to, without an extension: --out predicted.")
+    if out is None and not photos.is_file():
+        raise ValueError(f"{photos} is not a single photo. Say where to write the predictions: --out predicted.csv.")
+    if out is None:
+        given = of_a_table | {"--probabilities": probabilities, "--shares folder": shares == "folder"}
+        options.refuse_useless(given, "without --out predicted.csv there is no table")
+    else:
+        table_writer(out)  # raises for a format that cannot be written
+        if image_prefix and out.suffix.lower() != ".json":
+            raise ValueError(f"--image-prefix is for Label Studio, and {out} is not: expected --out tasks.json.")
+        options.refuse_existing_files(overwrite, {"--out": out, "--skipped": skipped, "--page": page})
+    model = load_model(run, find_device(device), network)
+    model = model if shares is None else model.using(shares)
+    if out is None:
+        say(_one_photo(model, photos))
+        return
+    rows: list[Any] = []
+    watch = rows.extend if page is not None else lambda made: None
+    try:
+        with progress_bar("images") as show:
+            progress = partial(show, "predicting")
+            found = predict_folder(model, listed(photos), out, probabilities, image_prefix, progress, watch, features)
+    except KeyboardInterrupt:
+        say(f"stopped; {out} was not written", err=True)
+        raise typer.Exit(130) from None
+    _print(found, out)
+    if page is not None:
+        from debiaspl.files import write_text
+        from debiaspl.report.photo_pages import sheet_page
+
+        write_text(page, sheet_page(rows, model.classes, run, photos))
+        say(f"The page is {page}")
+    warn_of_bad(found.bad, "predicted", "; --skipped FILE writes all")
+    if found.others:
+        say(f"{counted(len(found.others), 'other file')} left out: not images", err=True)
+    if skipped is not None:
+        _write_skipped(found, skipped)
+
+
+def _one_photo(model: Any, photo: Path) -> str:
+    """The class of a photo, and the two next classes."""
+    sure, label = model.probabilities([photo])[0].topk(min(3, len(model.classes)))
+    first, *others = [
+        f"{model.classes[number]} {100 * share:.0f} %"
+        for share, number in zip(sure.tolist(), label.tolist(), strict=True)
+    ]
+    return printable(f"{photo}: {first} ({', '.join(others)})")
+
+
+def _print(found: Any, out: Path) -> None:
+    from debiaspl.data.text import shown
+
+    classes = [f"{printable(name)} {count:,}" for name, count in found.counts.items()]
+    say(f"{counted(found.images, 'image')}: {shown(classes, limit=12)}")
+    say(f"Their labels are in {out}")
+    if found.different:
+        say(
+            f"warning: these photos have other class shares than those of the run: {printable(found.different)}. "
+            "--shares folder estimates them anew, --shares even counts every class the same.",
+            err=True,
+        )
+
+
+def _write_skipped(found: Any, path: Path) -> None:
+    from debiaspl.data.text import csv_line
+    from debiaspl.files import write_text
+
+    rows = sorted([*found.bad.items(), *found.others])
+    write_text(path, "".join(map(csv_line, (("file_name", "reason"), *rows))))
+    say(f"Files without a prediction are in {path}", err=True)
