@@ -18,7 +18,7 @@ import numpy as np
 import torch
 
 from benchmarks.drawn import Drawn, encoded, parsed, record
-from debiaspl._chance import exact_interval
+from debiaspl._measures import exact_interval
 from debiaspl.deploy.next import RANDOM, Pool
 from debiaspl.features.estimate import LEVEL, estimate, held_out, suspects
 from debiaspl.features.shares import PHOTOS

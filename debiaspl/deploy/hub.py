@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from debiaspl._chance import wilson
+from debiaspl._measures import wilson
 from debiaspl._printable import printable
 from debiaspl._version import __version__
 from debiaspl.data import DataError

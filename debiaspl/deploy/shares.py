@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from debiaspl._shares import distance
+from debiaspl._measures import distance
 from debiaspl.features.shares import PHOTOS, ClassShares, certain, count_shares, smoothed
 
 RUN, FOLDER, EVEN = "run", "folder", "even"

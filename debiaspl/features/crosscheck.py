@@ -8,8 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from debiaspl._chance import mcnemar, wilson
-from debiaspl._confusion import Cells
+from debiaspl._measures import Cells, mcnemar, wilson
 from debiaspl.data import UNLABELED, Hints
 from debiaspl.data.task import fold_of
 from debiaspl.features.fit import Begin, Fitted, fit_recipe

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from debiaspl._chance import exact_interval
+from debiaspl._measures import exact_interval
 from debiaspl.data import UNLABELED
 from debiaspl.features.fit import LINEAR, fit_recipe
 from debiaspl.features.table import FeatureTable

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from debiaspl._measures import distance, unlike
 from debiaspl._printable import printable
-from debiaspl._shares import distance, unlike
 from debiaspl.data.task import fold_of
 from debiaspl.data.text import shown
 from debiaspl.deploy import SavedModel

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from debiaspl._confusion import Cells
+from debiaspl._measures import Cells
 from debiaspl.data import GivenLabels
 from debiaspl.data.label_table import asked_for
 from debiaspl.deploy import SavedModel

@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from debiaspl._confusion import Cells
+from debiaspl._measures import Cells
 from debiaspl.data import UNLABELED, GivenLabels, ImageSet, NoLabels, Task
 from debiaspl.deploy.saved import hand_out
 from debiaspl.features.crosscheck import SUPERVISED, Candidate, choose

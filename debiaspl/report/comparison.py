@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from debiaspl._shares import EVEN, TRUE, pseudo_measures
+from debiaspl._measures import EVEN, TRUE, pseudo_measures
 from debiaspl.report.over_seeds import (
     Results,
     difference_heading,

@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from debiaspl._chance import wilson
-from debiaspl._confusion import Cells
+from debiaspl._measures import Cells, wilson
 from debiaspl.data import UNLABELED, DataError
 from debiaspl.data.label_table import USUAL, Columns
 from debiaspl.data.listing import list_folder

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from debiaspl._shares import pseudo_measures
+from debiaspl._measures import pseudo_measures
 
 LEVEL = 0.95
 MIN_PAIRS = 6

@@ -9,8 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from debiaspl._confusion import Cells
-from debiaspl._shares import almost_none, distance, ratio
+from debiaspl._measures import Cells, almost_none, distance, ratio
 from debiaspl._version import __version__
 from debiaspl.algorithms import Algorithm
 from debiaspl.data import ImageSet, Task

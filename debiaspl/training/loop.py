@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from debiaspl._shares import distance
+from debiaspl._measures import distance
 from debiaspl.data import digest
 from debiaspl.files import digest_if_there
 from debiaspl.models import start_digest

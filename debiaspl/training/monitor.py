@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from debiaspl._shares import distance
+from debiaspl._measures import distance
 from debiaspl.data import ImageSet, loaded
 from debiaspl.debias import ranks
 from debiaspl.models import Network, predict_set

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from debiaspl._chance import LEVEL, at_least, wilson
+from debiaspl._measures import LEVEL, at_least, wilson
 from debiaspl.features.crosscheck import Candidate, choose, compared
 from debiaspl.zeroshot.predictions import Predictions, lost_classes, markdown
 

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from debiaspl._shares import ALMOST_NONE, almost_none, distance, ratio, reference_name
+from debiaspl._measures import ALMOST_NONE, almost_none, distance, ratio, reference_name
 from debiaspl.data import UNLABELED, DataError
 from debiaspl.data.text import csv_line
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from debiaspl._confusion import Cells
+from debiaspl._measures import Cells
 from debiaspl.cli import app
 from debiaspl.deploy.labeled import trained_with
 from debiaspl.deploy.tables import Prediction

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from debiaspl._chance import wilson
+from debiaspl._measures import wilson
 from debiaspl.deploy.hub import export_hub
 from debiaspl.deploy.saved import load_model
 from debiaspl.files import FileError

@@ -10,16 +10,7 @@ import pytest
 from scipy import stats
 
 import debiaspl
-from debiaspl._chance import (
-    any_at_least,
-    at_least,
-    at_most,
-    drawn_at_least,
-    drawn_at_most,
-    mcnemar,
-    told,
-    wilson,
-)
+from debiaspl._measures import any_at_least, at_least, at_most, drawn_at_least, drawn_at_most, mcnemar, told, wilson
 
 
 def binomial(count: int, trials: int, share: float) -> float:

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from debiaspl._confusion import Cells
+from debiaspl._measures import Cells
 from debiaspl.features import FeatureTable
 from debiaspl.features.crosscheck import Candidate, choose, crosscheck, paired
 from debiaspl.features.fit import LINEAR, fit_recipe

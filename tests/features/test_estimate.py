@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from debiaspl._chance import exact_interval
+from debiaspl._measures import exact_interval
 from debiaspl.features import FeatureTable
 from debiaspl.features.estimate import MORE, TRUST, HeldOut, estimate, held_out, suspects
 from tests.reference.exact import exact_interval as slow_interval

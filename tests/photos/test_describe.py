@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from debiaspl._confusion import Cells
+from debiaspl._measures import Cells
 from debiaspl.features.crosscheck import Candidate, choose
 from debiaspl.photos.check import Check, Outcome, about_shares, caption, handed_out, verdict
 

@@ -7,8 +7,7 @@ import statistics
 import numpy as np
 import pytest
 
-from debiaspl._chance import wilson
-from debiaspl._confusion import Cells
+from debiaspl._measures import Cells, wilson
 from debiaspl.predictions import Raw, predictions_from
 from debiaspl.report.audit import Audit, audit
 from debiaspl.report.audit.findings import findings

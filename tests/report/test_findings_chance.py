@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from debiaspl._chance import LEVEL
+from debiaspl._measures import LEVEL
 from debiaspl.predictions import Raw, predictions_from
 from debiaspl.report.audit import audit
 from debiaspl.report.audit.findings import Finding, chance_of_imbalance, findings

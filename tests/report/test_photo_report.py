@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from debiaspl._chance import wilson
+from debiaspl._measures import wilson
 from debiaspl.recipes import RECIPES
 from debiaspl.report.runs import read_run, runs_page, write_report
 from debiaspl.report.runs.photos import photo_values

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from debiaspl._confusion import Cells
+from debiaspl._measures import Cells
 from debiaspl.recipes import RECIPES
 from debiaspl.report.runs import RunRecord
 from debiaspl.report.runs.findings import _pseudo_labels, _worst, run_findings

@@ -9,7 +9,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from debiaspl._confusion import LARGEST_SQUARE, Cells
+from debiaspl._measures import LARGEST_SQUARE, Cells
 from debiaspl.data import ImageSet, Task
 from debiaspl.recipes import RECIPES
 from debiaspl.report.runs import read_run, runs_page

@@ -5,7 +5,7 @@ import random
 import pytest
 import torch
 
-from debiaspl._shares import almost_none, distance, pseudo_measures, ratio
+from debiaspl._measures import almost_none, distance, pseudo_measures, ratio
 from debiaspl.training.evaluate import pseudo_labels
 from debiaspl.training.monitor import Monitor
 from tests.reference.shares import nearly_empty, total_variation

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from debiaspl._confusion import Cells
+from debiaspl._measures import Cells
 from debiaspl.features.crosscheck import Candidate
 from debiaspl.zeroshot.arrays import ArraysTeacher
 from debiaspl.zeroshot.check import against_labels, decide, is_clear

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from debiaspl._confusion import Cells
+from debiaspl._measures import Cells
 from debiaspl.predictions import Predictions, Scores
 from debiaspl.report.audit.measures import Shares, shares_of
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from debiaspl._chance import (
+from debiaspl._measures import (
     LEVEL,
     Finding,
     any_at_least,

@@ -6,9 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from debiaspl._chance import wilson
-from debiaspl._confusion import Cells
-from debiaspl._shares import almost_none, distance, ratio, reference_name
+from debiaspl._measures import Cells, almost_none, distance, ratio, reference_name, wilson
 
 THRESHOLDS = (0.0, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99)
 BINS = 10

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 
-from debiaspl._confusion import Cells
+from debiaspl._measures import Cells
 from debiaspl.files import FileError
 
 if TYPE_CHECKING:

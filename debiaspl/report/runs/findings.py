@@ -4,8 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from debiaspl._chance import LEVEL, Finding, told
-from debiaspl._shares import EVEN
+from debiaspl._measures import EVEN, LEVEL, Finding, told
 from debiaspl.report.over_seeds import MIN_PAIRS, in_brackets
 from debiaspl.report.runs.methods import Method, differences, what_was_tested
 

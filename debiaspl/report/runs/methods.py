@@ -11,9 +11,7 @@ from statistics import fmean
 from textwrap import shorten
 from typing import Any, Protocol
 
-from debiaspl._chance import wilson
-from debiaspl._confusion import Cells
-from debiaspl._shares import EVEN, pseudo_measures
+from debiaspl._measures import EVEN, Cells, pseudo_measures, wilson
 from debiaspl.algorithms import STARTS
 from debiaspl.data.open import is_known
 from debiaspl.report.over_seeds import paired_test, summary

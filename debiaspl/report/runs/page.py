@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from debiaspl._confusion import Cells
-from debiaspl._shares import pseudo_measures
+from debiaspl._measures import Cells, pseudo_measures
 from debiaspl.files import write_text
 from debiaspl.report.pages import MOST_CLASSES, build_page, confusion_order, images_in, matrix_of, rounded, short_name
 from debiaspl.report.runs.findings import run_findings

@@ -9,9 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from debiaspl._chance import wilson
-from debiaspl._confusion import Cells
-from debiaspl._shares import unlike
+from debiaspl._measures import Cells, unlike, wilson
 from debiaspl.data import DataError
 from debiaspl.data.text import csv_rows
 from debiaspl.deploy.saved import chosen_folder

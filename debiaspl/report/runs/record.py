@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from debiaspl._confusion import Cells
+from debiaspl._measures import Cells
 from debiaspl.data.tensor_file import classes_of_run
 from debiaspl.files import parse_json
 from debiaspl.training import Recipe, Run, RunError
