@@ -70,16 +70,6 @@ def test_adopted_labels_may_be_corrected_too():
     assert labels != probabilities.argmax(-1).tolist()
 
 
-def test_the_next_generation_begins_with_a_correction_that_has_learned_nothing():
-    crest = CReST(COUNTS, Debiaser(CLASSES))
-    prior = crest.correction.prior
-    crest.losses(models(), batch())
-    assert not torch.equal(prior, torch.full((CLASSES,), 1 / CLASSES))
-    crest.adopt(predictions(), 0)
-    assert crest.correction.prior is prior  # in place, so that what was captured of it goes on
-    assert torch.equal(prior, torch.full((CLASSES,), 1 / CLASSES))
-
-
 def test_the_target_of_crest_plus_by_hand_over_its_generations():
     crest = aligned(generations=3, final_temperature=0.5)
     shares = [count / 15 for count in COUNTS]
@@ -91,22 +81,6 @@ def test_the_target_of_crest_plus_by_hand_over_its_generations():
             crest.adopt(predictions(), generation)
     root = [share**0.5 for share in shares]
     torch.testing.assert_close(crest.correction.target, torch.tensor([value / sum(root) for value in root]))
-
-
-def test_the_state_of_a_later_generation_goes_on_bit_for_bit():
-    whole, first = aligned(generations=4), aligned(generations=4)
-    for crest in (whole, first):
-        crest.losses(models(), batch())
-        crest.adopt(predictions(), 0)
-        crest.losses(models(), batch())
-    second = aligned(generations=4)
-    second.load_state_dict(first.state_dict())
-    assert second.temperature == pytest.approx(1 - 0.5 / 3)
-    for crest in (whole, second):
-        crest.losses(models(), batch(seed=3))
-    assert torch.equal(whole.correction.target, second.correction.target)
-    assert torch.equal(whole.correction.prior, second.correction.prior)
-    assert torch.equal(whole.adopt(predictions(), 1), second.adopt(predictions(), 1))
 
 
 def test_crest_plus_refuses_another_correction_when_it_is_built():

@@ -1,12 +1,11 @@
 """Distillation against its slow version, and what its teacher is: fixed, whole, and part of the state."""
 
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
 from torch import Tensor
 
 from debiaspl.algorithms import Batch, Distill, Models
@@ -14,7 +13,6 @@ from debiaspl.algorithms.distill import FinishedTeacher
 from debiaspl.debias import Debiaser
 from debiaspl.encoders import load_trained
 from debiaspl.models import SmallNet
-from debiaspl.training import Choice
 from tests.reference.distill import distillation
 from tests.reference.paper import debiased, moved_prior
 from tests.training.tiny import write_finished
@@ -151,25 +149,6 @@ def test_half_precision_is_computed_in_float32(folder):
 def test_a_teacher_of_other_classes_or_images_is_refused(folder, classes, channels, word):
     with pytest.raises(ValueError, match=word):
         Distill(classes, channels, teacher_run=str(folder)).load_pretrained()
-
-
-def test_a_teacher_that_sees_no_pictures_is_refused(folder, tmp_path):
-    facts = json.loads(load_trained(folder)[1].text) | {"network": {"name": "linear", "settings": {}}}
-    weights = load_file(folder / "model.safetensors")
-    save_file(weights, tmp_path / "model.safetensors", {"debiaspl": json.dumps(facts)})
-    with pytest.raises(ValueError, match="there is no network named 'linear' for images"):
-        Distill(CLASSES, 1, teacher_run=str(tmp_path)).load_pretrained()
-
-
-@pytest.mark.parametrize(
-    "network", [Choice("wrn", {"depth": 10, "width": 1}), Choice("resnet9", {"widths": (4, 8, 8, 8)})]
-)
-def test_a_teacher_may_be_any_network(tmp_path, network):
-    folder = write_finished(tmp_path / "run", network)
-    drawn = batch(side=8)
-    found = distill(folder).losses(models(), drawn)["unlabeled"]
-    expected = distillation(logits_of(folder, drawn.weak[0]), models().student(drawn.weak[0]).tolist(), 1.0)
-    assert found.item() == pytest.approx(expected, rel=1e-6)
 
 
 @pytest.mark.parametrize("wrong", [{"teacher_run": ""}, {"temperature": 0}, {"labeled_weight": -1}])

@@ -1,11 +1,12 @@
-"""TaughtFixMatch: images that the student discards take a given label."""
+"""Hints: labels for images that the student discards, or, from a graph, for all whatever the network says."""
 
 import pytest
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from debiaspl.algorithms import Batch, FixMatch, Models
-from debiaspl.algorithms.taught import TaughtFixMatch
+from debiaspl.algorithms.taught import GraphLabels, TaughtFixMatch
 from debiaspl.data import Hints
 from debiaspl.debias import Debiaser
 from debiaspl.models import Network
@@ -65,19 +66,6 @@ def test_losses_against_plain_loops():
     assert float(own.monitors["taught"]) == pytest.approx(used / 6)
 
 
-def test_taught_nothing_it_is_fixmatch():
-    network, seen = Plain(), batch()
-    own = algorithm(torch.full((10,), -1))
-    plain = FixMatch(own.correction, own.threshold, unlabeled_weight=2.0).train()
-    state = {name: value.clone() for name, value in own.state_dict().items()}
-    first = own.losses(Models(network, network), seen)
-    own.load_state_dict(state)
-    second = plain.losses(Models(network, network), seen)
-    for name in first:
-        assert torch.equal(first[name], second[name]), name
-    assert torch.equal(own.monitors["kept"], plain.monitors["kept"])
-
-
 def test_a_sure_student_is_not_taught():
     network, seen = Plain(), batch()
     for label in range(3):  # whatever it would be taught
@@ -89,10 +77,36 @@ def test_a_sure_student_is_not_taught():
         assert float(own.monitors["taught"]) == 0
 
 
-def test_without_hints_it_says_what_to_do():
+LABELS = torch.tensor([1, 0, 0, 2, 2, 2, 0, 0, 1, 1])
+SURE = torch.tensor([0.9, 0.2, 0.6, 0.95, 0.5, 0.7, 0.1, 0.4, 0.8, 0.3])
+
+
+def graph(threshold: float = 0.0) -> GraphLabels:
+    return GraphLabels(Hints(LABELS, SURE), debiaser(), threshold, unlabeled_weight=2.0).train()
+
+
+@pytest.mark.parametrize("threshold", [0.0, 0.55])
+def test_the_labels_of_a_graph_are_learned_whatever_the_network_says(threshold):
+    own, network, seen = graph(threshold), Plain(), batch()
+    losses = own.losses(Models(network, network), seen)
+
+    weak, strong = (network(views).tolist() for views in (seen.weak[0], seen.strong[0]))
+    prior, places = paper.moved_prior(BEFORE, weak, 0.5), seen.positions.tolist()
+    used = [row for row, place in enumerate(places) if float(SURE[place]) >= threshold]
+    total = sum(paper.marginal_loss(strong[row], int(LABELS[places[row]]), prior, 0.8) for row in used)
+    assert len(used) == (6 if threshold == 0 else 4)
+    torch.testing.assert_close(losses["unlabeled"], torch.tensor(2 * total / 6), atol=1e-5, rtol=1e-4)
+    torch.testing.assert_close(losses["labeled"], F.cross_entropy(network(seen.labeled), seen.labels))
+    assert torch.equal(own.monitors["pseudo_label"], LABELS[seen.positions])
+
+
+def test_hints_without_a_label_are_left_out():
+    seen, network = batch(), Plain()
+    own = GraphLabels(Hints(torch.full_like(LABELS, -1), torch.zeros(10)))
+    assert own.losses(Models(network, network), seen)["unlabeled"].item() == 0
+
+
+@pytest.mark.parametrize("kind", [TaughtFixMatch, GraphLabels])
+def test_without_hints_it_says_what_to_do(kind):
     with pytest.raises(ValueError, match="zeroshot --labels"):
-        TaughtFixMatch()
-
-
-def test_what_is_taught_is_saved_with_the_run():
-    assert "taught" in algorithm(torch.arange(10)).state_dict()
+        kind()

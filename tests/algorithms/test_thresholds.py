@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from debiaspl.algorithms import Algorithm, Batch, FixMatch, FlexMatch, FreeMatch, SoftMatch
+from debiaspl.algorithms import Algorithm, Batch, FlexMatch, FreeMatch, SoftMatch
 from debiaspl.debias import DistributionAlignment
 from tests.algorithms.test_algorithms import CLASSES, PRIOR, UNLABELED, batch, biased_debiaser, models
 from tests.reference import flexmatch, freematch, paper, softmatch
@@ -143,15 +143,6 @@ def test_an_image_that_is_twice_in_a_batch_keeps_its_last_confident_label():
     positions = torch.tensor([1, 1, 2, 1, 2])
     algorithm._remember(positions, torch.tensor([0, 1, 2, 2, 0]), torch.tensor([True, True, True, False, False]))
     assert algorithm.latest.tolist() == [-1, 1, 2, -1, -1]
-
-
-def test_classes_learned_alike_are_fixmatch_bit_for_bit():
-    used, step = models(), drawn()
-    algorithm = FlexMatch(CLASSES, IMAGES, threshold=0.7)
-    algorithm.latest.copy_(torch.arange(IMAGES) % CLASSES)
-    expected = FixMatch(threshold=0.7).losses(used, step)
-    for name, value in algorithm.losses(used, step).items():
-        assert torch.equal(value, expected[name])
 
 
 def test_a_batch_without_positions_is_refused():

@@ -1,7 +1,5 @@
 """What ranks tell each other, and that one process pays nothing for it."""
 
-import time
-
 import pytest
 import torch
 from torch import Tensor
@@ -83,10 +81,6 @@ def test_gradients_are_those_of_the_mean_loss(count):
     assert not any(plain)
 
 
-def equal() -> Tensor:
-    return ranks.own_part(torch.arange(4))
-
-
 def unequal() -> Tensor:
     return ranks.own_part(torch.arange(7))
 
@@ -95,25 +89,3 @@ def unequal() -> Tensor:
 def test_parts_that_cannot_be_equal_are_refused():
     with pytest.raises(RuntimeError, match=r"7 rows cannot be split into equal parts for 2 ranks\."):
         on_ranks(2, unequal)
-
-
-def one_sleeps() -> None:
-    if ranks.own() == 1:
-        time.sleep(60)
-
-
-def one_fails() -> None:
-    if ranks.own() == 1:
-        raise KeyError("lost")
-    ranks.summed(torch.zeros(1))
-
-
-@pytest.mark.slow
-def test_the_helper_ends_what_hangs_and_goes_on():
-    start = time.monotonic()
-    with pytest.raises(RuntimeError, match=r"rank 1:\n(.|\n)*KeyError: 'lost'"):
-        on_ranks(2, one_fails)
-    assert [value.tolist() for value in on_ranks(2, equal)] == [[0, 1], [2, 3]]
-    with pytest.raises(TimeoutError, match=r"ranks \[1\] gave no answer within 2 s\."):
-        on_ranks(2, one_sleeps, deadline=2)
-    assert time.monotonic() - start < 40

@@ -5,10 +5,9 @@ import copy
 import pytest
 import torch
 
-from debiaspl.debias import Debiaser, ranks
+from debiaspl.debias import Debiaser
 from debiaspl.debias.running import FEW
 from debiaspl.training.parts import build
-from tests.ranks import on_ranks
 from tests.reference import paper
 from tests.reference import target as slow
 
@@ -130,23 +129,3 @@ def test_what_is_saved_is_all_that_it_has_learned():
     for seed in range(3, 6):
         assert torch.equal(one(logits(seed)), other(logits(seed)))
         assert torch.equal(one.margin(logits(seed)), other.margin(logits(seed)))
-
-
-def shares_on_a_rank() -> torch.Tensor:
-    debiaser = made().double()
-    for step in range(3):
-        debiaser.hold()
-        for part in ranks.own_part(logits(step, 12)).split([1, 3]):
-            debiaser(part)
-        debiaser.release()
-    return torch.cat((debiaser.kept, debiaser.estimate))
-
-
-@pytest.mark.slow
-def test_parts_of_ranks_are_one_batch():
-    alone = made().double()
-    for step in range(3):
-        alone(logits(step, 12))
-    results = on_ranks(3, shares_on_a_rank)
-    assert all(torch.equal(result, results[0]) for result in results)
-    torch.testing.assert_close(results[0], torch.cat((alone.kept, alone.estimate)), atol=1e-12, rtol=1e-12)

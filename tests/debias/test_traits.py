@@ -1,7 +1,6 @@
 """Table 1: what each correction declares is what it is seen to do, and what the paper says of it."""
 
 import inspect
-import os
 from dataclasses import asdict, astuple
 from pathlib import Path
 
@@ -15,7 +14,6 @@ from debiaspl.cli.lists import QUESTIONS
 from debiaspl.debias import CORRECTIONS, Correction, Traits
 from debiaspl.training import train
 from debiaspl.training.parts import build
-from tests.forked import command
 from tests.training.tiny import EAGER, changed
 
 PAGE = Path(__file__).parents[2] / "docs" / "corrections.md"
@@ -177,13 +175,6 @@ def test_what_does_not_help_training_leaves_a_run_as_it_was_but_for_the_classifi
     assert not head
 
 
-def printed(*arguments: str) -> str:
-    environment = {**os.environ, "COLUMNS": "120", "NO_COLOR": "1", "PYTHONIOENCODING": "utf-8"}
-    ran = command("list", "corrections", *arguments, environment=environment)
-    assert ran.returncode == 0, ran.stderr
-    return ran.stdout
-
-
 def cells(text: str) -> list[list[str]]:
     return [[cell.strip() for cell in line.strip("| ").split("|")] for line in text.splitlines() if "|" in line]
 
@@ -192,14 +183,11 @@ def test_what_is_declared_is_the_papers_table_1():
     assert {name: astuple(CORRECTIONS[name].traits) for name in PAPER} == PAPER
 
 
-@pytest.mark.slow
-def test_the_table_and_the_page_show_what_is_declared():
+def test_the_page_shows_what_is_declared():
     expected = [
         [name, *("yes" if answer else "no" for answer in asdict(CORRECTIONS[name].traits).values())] for name in NAMES
     ]
     expected.insert(0, ["correction", *QUESTIONS.values()])
-    shown = [line.split() for line in printed().splitlines()]
-    assert [row for row in expected[1:] if row not in shown] == []
     page = PAGE.read_text()
     header, _, *rows = cells(page[page.index("| correction |") :].partition("\n\n")[0])
     assert [header, *([row[0].strip("`"), *row[1:]] for row in rows)] == expected

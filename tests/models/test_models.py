@@ -12,12 +12,10 @@ def parameters(model: nn.Module) -> int:
     return sum(parameter.numel() for parameter in model.parameters())
 
 
-def test_wrn_28_2_has_the_papers_size():
-    assert parameters(MODELS["wrn"](10, 3)) == 1_467_610
-
-
 def test_wrn_follows_fixmatch():
     model = MODELS["wrn"](10, 3)
+    assert parameters(model) == 1_467_610
+    assert [block.activate_shortcut for block in model.blocks] == [True] + [False] * 11
     norms = [module for module in model.modules() if isinstance(module, NormActivate)]
     convolutions = [module for module in model.modules() if isinstance(module, nn.Conv2d)]
     assert len(norms) == 25
@@ -29,11 +27,6 @@ def test_wrn_follows_fixmatch():
         features, inner = block(features, inner)
     assert features.shape == inner.shape == (1, 128, 8, 8)
     assert model.embed(images).shape == (1, model.num_features)
-
-
-def test_only_the_first_shortcut_starts_from_the_activated_input():
-    model = MODELS["wrn"](10, 3)
-    assert [block.activate_shortcut for block in model.blocks] == [True] + [False] * 11
 
 
 def test_resnet9_halves_the_image_three_times_and_has_two_residual_blocks():
@@ -70,7 +63,8 @@ def test_the_smallest_images_a_network_takes(name):
 
 
 @pytest.mark.parametrize(
-    ("name", "channels", "side"), [("wrn", 3, 32), ("wrn", 1, 28), ("small", 1, 8), ("resnet9", 3, 32)]
+    ("name", "channels", "side"),
+    [("wrn", 3, 32), ("wrn", 1, 28), ("small", 1, 8), ("resnet9", 3, 32), ("resnet", 3, 64)],,
 )
 def test_every_network_gives_logits_and_gradients_to_all_its_weights(name, channels, side):
     model = MODELS[name](7, channels)

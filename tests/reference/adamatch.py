@@ -2,7 +2,7 @@
 
 import math
 
-from tests.reference.paper import Vector, cross_entropy, softmax
+from tests.reference.paper import Vector, softmax
 
 
 def between(together: list[Vector], alone: list[Vector], shares: list[Vector]) -> list[Vector]:
@@ -36,12 +36,3 @@ def aligned(weak: list[Vector], target: Vector, prior: Vector) -> list[Vector]:
 def growth(progress: float) -> float:
     """mu(t)."""
     return 1 / 2 - math.cos(min(math.pi, 2 * math.pi * progress)) / 2
-
-
-def unlabeled_loss(weak: list[Vector], strong: list[Vector], threshold: float) -> float:
-    total = 0.0
-    for logits_weak, logits_strong in zip(weak, strong, strict=True):
-        probabilities = softmax(logits_weak)
-        if max(probabilities) >= threshold:
-            total += cross_entropy(logits_strong, probabilities.index(max(probabilities)))
-    return total / len(weak)
