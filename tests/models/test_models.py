@@ -64,7 +64,7 @@ def test_the_smallest_images_a_network_takes(name):
 
 @pytest.mark.parametrize(
     ("name", "channels", "side"),
-    [("wrn", 3, 32), ("wrn", 1, 28), ("small", 1, 8), ("resnet9", 3, 32), ("resnet", 3, 64)],,
+    [("wrn", 3, 32), ("wrn", 1, 28), ("small", 1, 8), ("resnet9", 3, 32), ("resnet", 3, 64)],
 )
 def test_every_network_gives_logits_and_gradients_to_all_its_weights(name, channels, side):
     model = MODELS[name](7, channels)
