@@ -31,7 +31,7 @@ from debiaspl.zeroshot.photos import GivenTable, open_photos, sized
 from debiaspl.zeroshot.predictions import HEADER, PER_CLASS, Predictions, Row, class_counts, column_notes, markdown
 from debiaspl.zeroshot.student import DEBIASPL, FIXMATCH, HINTED, TAUGHT, Student, Students
 from debiaspl.zeroshot.teacher import EncodingTeacher, Progress, Teacher, no_progress
-from debiaspl.zeroshot.verdict import TeacherVerdict, judge
+from debiaspl.zeroshot.verdict import CHANCE, TeacherVerdict, judge
 
 Say = Callable[[str], None]
 
@@ -115,7 +115,8 @@ class Experiment:
             found = {f"{self.teacher.name} alone": predictions.label}
             found |= {names[name]: students.label(fitted) for name, fitted in fits.items()}
             if given is None:
-                used = check_without_labels(predictions, names[DEBIASPL], found[names[DEBIASPL]])
+                at_chance = verdict is not None and verdict.word == CHANCE
+                used = check_without_labels(predictions, names[DEBIASPL], found[names[DEBIASPL]], at_chance)
             else:
                 candidates = students.crosscheck({names[name]: recipes[name] for name in (DEBIASPL, TAUGHT)})
                 used = check_with_labels(predictions, labels, *candidates)

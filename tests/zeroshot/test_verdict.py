@@ -5,6 +5,7 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import pandas
 import pytest
 import torch
 import torch.nn.functional as F
@@ -122,7 +123,11 @@ def test_an_experiment_says_it_before_it_trains(encoder, tmp_path, monkeypatch):
     made.run(tmp_path / "out", say=said.append, device="cpu")
     assert "stub on these photos, judged without labels: at chance" in said[0]
     assert "training" in said[1:]
-    assert json.loads((tmp_path / "out" / "results.json").read_text())["zeroshot"]["verdict"]["verdict"] == CHANCE
+    results = json.loads((tmp_path / "out" / "results.json").read_text())["zeroshot"]
+    assert results["verdict"]["verdict"] == CHANCE
+    assert results["handed out"] == "stub alone"
+    teachers = pandas.read_csv(tmp_path / "out" / "zeroshot.csv").label
+    assert pandas.read_csv(tmp_path / "out" / "predictions.csv").label.equals(teachers)
     said.clear()
     with pytest.raises(DataError, match=r"two classes\. Use other class names"):
         replace(made, confidence=2.0).run(tmp_path / "sure", say=said.append, device="cpu")
