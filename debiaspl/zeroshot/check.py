@@ -1,8 +1,8 @@
 """Which model is handed out.
 
-Without labels the student, unless its teacher is at chance, or it loses classes that its teacher predicts. With labels the one that they support:
-the teacher, the student of only the labels, or the student of both. Students are cross-validated: each label is
-predicted by a student that was not trained with it. The teacher was trained with none of them.
+Without labels the student, unless its teacher is at chance or predicts classes that it has lost. With labels the one
+that they support: the teacher, the student of only the labels, or the student of both. Students are cross-validated:
+each label is predicted by a student that was not trained with it. The teacher was trained with none of them.
 """
 
 from dataclasses import dataclass
@@ -43,7 +43,7 @@ class HandedOut:
 
 
 def check_without_labels(predictions: Predictions, student: str, label: Tensor, at_chance: bool) -> HandedOut:
-    """The student, whose labels these are; the teacher, if it is at chance or predicts classes that the student lost."""
+    """The student, whose labels these are, unless its teacher is at chance or predicts classes that it has lost."""
     teacher = f"{predictions.teacher} alone"
     if at_chance:
         # A student of random labels is right on the clusters that happen to get a right one: on EuroSAT with ConSE
