@@ -80,7 +80,7 @@ def train_command(
         find("network", network)
     for name, value in (("network", network), ("fit_on", fit_on), ("optimise", optimise)):
         settings += [] if value is None else [f"{name}={value}"]
-    how = RunOptions(resume, device, workers, None, eager, timeout, resume_command(), tensorboard=tensorboard)
+    how = RunOptions(resume, device, workers, eager, timeout, resume_command(), tensorboard=tensorboard)
     if recipe is not None:
         given: dict[str, Any] = {"PHOTOS": photos, "--labels": labels, "--encoder": encoder, "--folders": folders}
         given |= {"--column": column, "--allow-names": allow_names, "--features": features}
@@ -128,7 +128,7 @@ def _train_recipe(
         _refuse_tensorboard(how)
     with Run(folder).replacing(chosen, overwrite):
         if is_frozen(chosen):
-            results = train_encoded(chosen, folder, how.resume, how.root, how.go_on)
+            results = train_encoded(chosen, folder, how.resume, how.go_on)
         else:
             results = train_as(how, chosen, folder)
     if rank():

@@ -150,7 +150,6 @@ def train_encoded(
     recipe: Recipe,
     out: Path,
     resume: bool = False,
-    root: Path | str | None = None,
     resume_command: str = "the same call with resume=True",
     features: Path | None = None,
     encoder: Encoder | None = None,
@@ -160,7 +159,7 @@ def train_encoded(
     run, began = Run.at(out, recipe, resume), time.monotonic()
     if (ended := run.results()) is not None:
         return ended
-    task = task_of(replace(recipe, stream=True), root=root)
+    task = task_of(replace(recipe, stream=True))
     images = task.every_image()
     refuse_for_frozen(recipe, images)
     settings, kept = recipe.network.settings, features or out.resolve().parent / FEATURES

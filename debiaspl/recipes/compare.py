@@ -236,7 +236,7 @@ def _fit_all(jobs: Sequence[Job], features: Path, watch: Callable[[int], None], 
     settings, done, ended = jobs[0].recipe.network.settings, 0, []
     encoder = load_encoder(settings["source"], image_size=settings["architecture"]["image_size"])
     for job in jobs:
-        ended.append(train_encoded(job.recipe, job.out, True, None, go_on, features, encoder))
+        ended.append(train_encoded(job.recipe, job.out, True, go_on, features, encoder))
         done += job.recipe.steps
         watch(done)
     return ended

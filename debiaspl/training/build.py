@@ -12,7 +12,7 @@ from debiaspl.augment import Hide, ImageViews, VectorViews, ViewMaker, Weak
 from debiaspl.data import Hints, ImageSet, LazyImages, Task
 from debiaspl.debias import Correction
 from debiaspl.debias.heads import NormalisedHead
-from debiaspl.models import LinearNetwork, Network, first_heads
+from debiaspl.models import LinearNetwork, Network
 from debiaspl.models.network import HiddenHead
 from debiaspl.training.parts import LINEAR, find
 from debiaspl.training.process import RunError
@@ -74,14 +74,6 @@ def algorithm_of(recipe: Recipe, task: Task, num_features: int) -> Algorithm:
             "adopt(probabilities, generation) that returns the labels for the next one."
         )
     return algorithm
-
-
-def take_over_heads(algorithm: Algorithm, start: str) -> None:
-    """Copy the heads that the algorithm of a start has trained, if both have the same ones."""
-    # Not with generations: each must begin with the same heads, even after a resume when the start is gone.
-    if algorithm.generations == 1:
-        own = algorithm.state_dict()
-        algorithm.load_state_dict(own | first_heads(start, own, algorithm.heads))
 
 
 def view_maker(recipe: Recipe, images: ImageSet, dtype: torch.dtype | None) -> ViewMaker:

@@ -34,7 +34,6 @@ class RunOptions:
     resume: bool = False
     device: str | None = None
     workers: int = 2
-    root: str | Path | None = None
     eager: bool = False
     timeout: float = TIMEOUT
     go_on: str = "debiaspl.train with resume=True"
@@ -60,7 +59,6 @@ def train(
     resume: bool = False,
     device: str | None = None,
     workers: int = 2,
-    root: str | Path | None = None,
     eager: bool = False,
     timeout: float = TIMEOUT,
     on_log: OnLog | None = None,
@@ -82,7 +80,6 @@ def train(
             finished run is not repeated, and a new one starts.
         device: ``cuda`` or ``cpu``; by default ``cuda`` if available.
         workers: processes that read images from files, if the images are not in memory; they do not change the result.
-        root: an additional folder in which known sets are searched, after $DEBIASPL_DATA and ~/.cache/debiaspl.
         eager: do not record the step on a GPU; the same bits, but slower, for code that cannot be recorded.
         timeout: with several processes, seconds after which one that does not answer ends the run.
         on_log: called with each record that is written to log.jsonl: ``lambda record: print(record["losses"])``.
@@ -95,7 +92,7 @@ def train(
         recipe = recipe.changed(network=allowed_network(network).name)
     if data is not None:
         recipe, data = given_task(recipe, data)
-    options = RunOptions(resume, device, workers, root, eager, timeout, on_log=on_log, tensorboard=tensorboard)
+    options = RunOptions(resume, device, workers, eager, timeout, on_log=on_log, tensorboard=tensorboard)
     return train_as(options, recipe, out, data)
 
 
@@ -117,7 +114,7 @@ def train_as(options: RunOptions, recipe: Recipe, out: str | Path, data: Data | 
                 "a frozen encoder is not trained step by step: its features are computed once. Use "
                 "debiaspl.train_photos, or debiaspl train; or train the encoder: frozen=false."
             )
-        task = task_of(recipe, data, options.root)
+        task = task_of(recipe, data)
         begun = bool(group.from_first(checkpoint_steps(run.folder / "checkpoint") if group.first else None))
         # A run that cannot be built leaves no folder behind.
         step = Step(recipe, task, where, options.workers, not options.eager, not begun, group)

@@ -62,7 +62,7 @@ SUPPLIED = (
 def find(kind: str, name: str) -> Any:
     """The builder of the part of this kind and name. If it names a file, that file is executed, unless it is loaded."""
     if kind in OWN and names_file(name):
-        return _checked(kind, name, load_class(name, OWN[kind]))
+        return _checked(kind, name, load(name, OWN[kind]))
     if kind == "network" and is_own(name):
         return own_builder(name) or _loaded_network(name)
     parts = PARTS[kind]
@@ -90,7 +90,7 @@ def is_importable(kind: str, name: str) -> bool:
     """Whether ``find`` would execute nothing: the part belongs to debiaspl, or its file is already loaded."""
     if kind == "network":
         return not is_own(name) or own_builder(name) is not None
-    return kind not in OWN or not names_file(name) or is_loaded(name)
+    return kind not in OWN or not names_file(name) or file_of(name) in _loaded
 
 
 def settings_of(kind: str, name: str) -> dict[str, Any]:
@@ -168,7 +168,7 @@ def _loaded_network(name: str) -> OwnBuilder:
     """What builds a user's own network; its file is executed."""
     if not names_file(name):
         raise ValueError(f"{name} is a network that was passed in Python. Pass it again: train(..., network=...).")
-    return _checked("network", name, allow(name, load_builder(name)))
+    return _checked("network", name, allow(name, load(name, None)))
 
 
 def _checked(kind: str, name: str, builder: Builder) -> Builder:
@@ -200,47 +200,31 @@ def names_file(name: str) -> bool:
     return name.rpartition(":")[0].endswith(".py")
 
 
-def is_loaded(name: str) -> bool:
-    """Whether this process has already loaded the file; nothing is executed."""
-    return file_of(name) in _loaded
-
-
-def load_class(name: str, base: type) -> type:
-    """The class ``PATH.py:ClassName``; its file is executed once per process."""
-    path, contents, wanted = _contents(name)
+def load(name: str, base: type | None) -> Any:
+    """What ``PATH.py:Name`` is: a class that extends ``base``, or, without one, what builds a network. Its file is
+    executed once per process."""
+    path, _, wanted = name.rpartition(":")
+    file = file_of(name)
+    if file not in _loaded:
+        _loaded[file] = _execute(file, path)
+    contents = vars(_loaded[file])
     part: Any = contents.get(wanted)
+    own = [key for key, value in contents.items() if getattr(value, "__module__", "") == contents["__name__"]]
+    if base is None:
+        if not callable(part):
+            raise ValueError(
+                f"{path} has no function or class {wanted!r}; it has {', '.join(own) or 'none'}. Expected one that "
+                "returns a network: def build(num_classes)."
+            )
+        return part
     if not _extends(part, base):
-        own = [key for key, value in contents.items() if getattr(value, "__module__", "") == contents["__name__"]]
         classes = ", ".join(key for key in own if _extends(contents[key], base)) or "none"
         extends = f"{base.__module__.rpartition('.')[0]}.{base.__name__}"
         raise ValueError(f"{path} has no class {wanted!r} that extends {extends}; it has {classes}.")
     if inspect.isabstract(part):
         missing = ", ".join(f"{method}()" for method in sorted(part.__abstractmethods__))
         raise ValueError(f"{name} does not define {missing}. For an example see debiaspl/algorithms/supervised.py.")
-    loaded: type = part
-    return loaded
-
-
-def load_builder(name: str) -> Callable[..., Any]:
-    """The function or class ``PATH.py:name`` that builds a network; its file is executed once per process."""
-    path, contents, wanted = _contents(name)
-    if not callable(contents.get(wanted)):
-        own = [key for key, value in contents.items() if getattr(value, "__module__", "") == contents["__name__"]]
-        raise ValueError(
-            f"{path} has no function or class {wanted!r}; it has {', '.join(own) or 'none'}. Expected one that returns "
-            "a network: def build(num_classes)."
-        )
-    builder: Callable[..., Any] = contents[wanted]
-    return builder
-
-
-def _contents(name: str) -> tuple[str, dict[str, Any], str]:
-    """The path, what the file defines, and the name in it."""
-    path, _, wanted = name.rpartition(":")
-    file = file_of(name)
-    if file not in _loaded:
-        _loaded[file] = _execute(file, path)
-    return path, vars(_loaded[file]), wanted
+    return part
 
 
 def went_through(error: BaseException) -> bool:

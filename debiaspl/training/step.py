@@ -13,7 +13,7 @@ from debiaspl.data import UNLABELED, Drawn, Feed, Hints, ImageSet, Task, feed
 from debiaspl.debias import ranks
 from debiaspl.kernels import bfloat16_works
 from debiaspl.kernels.norm import synchronise_norms
-from debiaspl.models import ALGORITHM, Average, Network, first_weights, further_heads
+from debiaspl.models import ALGORITHM, Average, Network, first_heads, first_weights, further_heads
 from debiaspl.training.build import (
     algorithm_of,
     check_adopted,
@@ -22,7 +22,6 @@ from debiaspl.training.build import (
     check_parts,
     network_of,
     refuse_for_vectors,
-    take_over_heads,
     view_maker,
 )
 from debiaspl.training.classifier import RANDOM, finished, first_classifier, graph_hints, with_learned_head
@@ -86,8 +85,10 @@ class Step:
         if fresh and recipe.first_classifier != RANDOM:
             for head in further_heads(self.algorithm):
                 head.begin_with(self.student.head)
-        if fresh and recipe.start:
-            take_over_heads(self.algorithm, recipe.start)
+        # Not with generations: each must begin with the same heads, even after a resume when the start is gone.
+        if fresh and recipe.start and self.algorithm.generations == 1:
+            own = self.algorithm.state_dict()
+            self.algorithm.load_state_dict(own | first_heads(recipe.start, own, self.algorithm.heads))
         if task.labeled.is_encoded:
             refuse_for_vectors(recipe, self.algorithm)
         if fresh:

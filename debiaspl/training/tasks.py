@@ -1,7 +1,6 @@
 """Makes the task of a run, from its recipe or from data in memory."""
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from debiaspl.data import (
@@ -24,7 +23,7 @@ IN_MEMORY = "in memory"
 """Name of data in memory in a recipe."""
 
 
-def task_of(recipe: Recipe, data: Data | None = None, root: str | Path | None = None) -> Task:
+def task_of(recipe: Recipe, data: Data | None = None) -> Task:
     """The task of this recipe, on its own data or on ``data``."""
     if isinstance(data, Task):
         return data
@@ -35,7 +34,7 @@ def task_of(recipe: Recipe, data: Data | None = None, root: str | Path | None = 
     if data is None and isinstance(protocol, GivenLabels):
         data = protocol.read(*where)
     elif data is None:
-        data = protocol.read(*where, root) if isinstance(protocol, NoLabels) else open_data(*where, root)
+        data = protocol.read(*where) if isinstance(protocol, NoLabels) else open_data(*where)
     elif isinstance(data, tuple):
         data = ImageSet.of(*data)
     if isinstance(data, ImageSet) and isinstance(protocol, GivenLabels):

@@ -1,12 +1,10 @@
 """benchmarks/scaling_model.py: what it counts is right and what the library sends, its times behave, and
 docs/lab/scaling.md shows them."""
 
-import pickle
 import sys
 from importlib import import_module
 from pathlib import Path
 
-import numpy as np
 import pytest
 import torch
 from torch import nn
@@ -15,9 +13,6 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from debiaspl import Debiaser
 from debiaspl.algorithms.fixmatch import cld
-from debiaspl.augment import RandAugment, Weak
-from debiaspl.data.feed import IndexStream
-from debiaspl.data.shards import TarShards
 from debiaspl.debias import ranks
 from debiaspl.kernels.norm import synchronise_norms
 from debiaspl.models import Average, ResNet, WideResNet
@@ -128,46 +123,3 @@ def test_local_norms_send_their_statistics_once(sent):
     update.take(network(torch.randn(2, 3, 32, 32)).sum())
     update.step(0.1)
     assert sent == {"summed": [messages.statistics_bytes(count.wide_resnet())], "gathered": []}
-
-
-def test_every_rank_draws_for_all(monkeypatch):
-    expected = feeding.random_bytes(WORKS["one-low"], 2)
-    assert feeding.random_bytes(WORKS["one-low"], 1024) == 512 * expected
-    drawn = []
-    whole = torch.rand
-
-    def rand(*shape, **settings):
-        drawn.append(whole(*shape, **settings))
-        return drawn[-1]
-
-    monkeypatch.setattr(torch, "rand", rand)
-    monkeypatch.setattr(ranks, "count", lambda: 2)
-    monkeypatch.setattr(ranks, "own", lambda: 0)
-    labeled, unlabeled = (torch.zeros(size, 3, 8, 8, dtype=torch.uint8) for size in (64, 320))
-    Weak()(labeled)
-    Weak()(unlabeled)
-    RandAugment.fixmatch()(Weak()(unlabeled))
-    assert sum(numbers.nbytes for numbers in drawn) == expected
-
-
-def test_bytes_for_each_image_are_those_of_index_and_order():
-    def index(images: int) -> int:
-        shard, offset, size = (np.zeros(images, kind) for kind in (np.int32, np.int64, np.int64))
-        return len(pickle.dumps(TarShards((), shard, offset, size)))
-
-    assert index(3_000) - index(2_000) == feeding.INDEX * 1_000
-    assert IndexStream(1_000, 10, 0)._shuffled(0).nbytes == feeding.ORDER * 1_000
-
-
-def slow_ring(size: int, gpus: int) -> float:
-    """Parts go round twice: until each is summed somewhere, and until all have all."""
-    sent = 0.0
-    for _ in range(2):
-        for _ in range(gpus - 1):
-            sent += size / gpus
-    return sent
-
-
-@pytest.mark.parametrize("gpus", [1, 2, 3, 8, 1024])
-def test_a_ring_sends_two_times_n_minus_1_over_n(gpus):
-    assert links.on_the_wire(1000, gpus) == pytest.approx(slow_ring(1000, gpus))

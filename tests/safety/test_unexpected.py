@@ -62,12 +62,12 @@ def test_processes_of_torchrun_keep_their_traceback(monkeypatch):
 
 def test_an_error_of_a_users_own_file_keeps_its_traceback(tmp_path):
     from debiaspl.debias import Correction
-    from debiaspl.training.parts import load_class
+    from debiaspl.training.parts import load
 
     (tmp_path / "mine.py").write_text(
         "from debiaspl.debias import Correction\nclass Mine(Correction):\n    def fail(self): raise KeyError('mine')\n"
     )
-    made = load_class(f"{tmp_path}/mine.py:Mine", Correction)
+    made = load(f"{tmp_path}/mine.py:Mine", Correction)
     with pytest.raises(KeyError) as raised:
         made().fail()
     assert not unexpected.explain(raised.value)

@@ -42,16 +42,6 @@ def test_another_teacher_in_the_same_place_is_not_resumed_with(tmp_path, teacher
         train(taught_by(teacher), tmp_path / "run", resume=True)
 
 
-def test_another_teacher_and_a_correction_change_what_is_learned(tmp_path, teacher):
-    other = write_finished(tmp_path / "other", seed=1)
-    recipes = [taught_by(teacher), taught_by(other), taught_by(teacher, "correction=none")]
-    for number, recipe in enumerate(recipes):
-        train(recipe, tmp_path / str(number))
-    weights = [outcome(tmp_path / str(number))[0] for number in range(3)]
-    assert weights[0] != weights[1]
-    assert weights[0] != weights[2]
-
-
 def test_what_cannot_teach_is_refused_before_anything_is_written(tmp_path, teacher):
     unfinished, out = tmp_path / "unfinished", tmp_path / "out"
     unfinished.mkdir()

@@ -243,16 +243,6 @@ def test_what_is_remembered_is_a_buffer_that_changes_in_place_and_monitors_have_
     assert all(value.shape == () and value.isfinite() for value in monitors.values())
 
 
-@pytest.mark.parametrize(("name", "asked"), [("adamatch", 1), ("fixmatch", 0)])
-def test_it_gets_the_strong_views_of_labeled_images_that_it_asks_for(name, asked):
-    step = step_of(name)
-    _, batch = seen_by(step, 0)
-    assert len(batch.labeled_strong) == step.algorithm.labeled_strong == asked
-    for view in batch.labeled_strong:
-        assert view.shape == batch.labeled.shape
-        assert not torch.equal(view, batch.labeled)
-
-
 @every_algorithm
 def test_it_says_what_it_is(name):
     algorithm = EVERY[name]

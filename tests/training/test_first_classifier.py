@@ -146,12 +146,6 @@ def test_heads_of_a_run_that_learned_from_labels_are_not_kept(tmp_path):
     assert not any(name.startswith("algorithm.") for name in load_file(tmp_path / "run" / "model.safetensors"))
 
 
-def test_a_start_is_still_a_model(start):
-    assert len(load_model(start).predict(load("digits").test.images[:3])) == 3
-    weights = load_file(start / "model.safetensors")
-    assert any(name.startswith("algorithm.contrast.projector.") for name in weights)
-
-
 def test_simclrv2_is_fine_tuned_from_the_first_layer_of_its_projector(start, tmp_path):
     settings = "algorithm=simclr", "correction=none", "layers=3", "steps=6", "algorithm.width=16", "network.width=8"
     train(changed(TINY, *settings), tmp_path / "simclr")

@@ -1,15 +1,19 @@
-"""Recipes: frozen, written and read again, changed by key=value."""
+"""Recipes: written and read again, changed by key=value, described, and made from a method's name."""
 
 import dataclasses
 import json
 import re
+from pathlib import Path
 
 import pytest
 
 from debiaspl.algorithms import ALGORITHMS, HINTED, STARTS
+from debiaspl.debias import CORRECTIONS
 from debiaspl.recipes import RECIPES, recipe
 from debiaspl.training import Choice, Recipe
-from debiaspl.training.parts import PARTS
+from debiaspl.training.method import method_of, with_method
+from debiaspl.training.parts import PARTS, find, settings_of
+from debiaspl.training.settings import as_text, help_texts, parse_settings, settings
 from tests.training.tiny import TINY, changed
 
 
@@ -168,3 +172,118 @@ def test_values_of_another_type_or_out_of_range_are_refused(values, word):
 def test_what_is_no_recipe_is_refused(values):
     with pytest.raises(ValueError, match="recipe"):
         Recipe.from_json(values)
+
+
+EVERY_PART = [(kind, name) for kind, parts in PARTS.items() for name in parts]
+
+
+@pytest.mark.parametrize(("kind", "name"), EVERY_PART)
+def test_every_setting_of_a_part_has_help(kind, name):
+    texts = help_texts(find(kind, name))
+    without = [key for key in settings_of(kind, name) if not texts.get(key, "").endswith(".")]
+    assert not without, f"describe {', '.join(without)} under Args: in the docstring, or below the field"
+
+
+def test_every_field_of_a_recipe_has_help():
+    assert [setting.name for setting in settings(Recipe("mine")) if not setting.help] == []
+
+
+def test_help_is_the_first_sentence_on_one_line():
+    texts = help_texts(Recipe)
+    assert texts["steps"] == "Training steps (K)."
+    assert texts["start"].endswith("of EMAN or of any ResNet of its depth.")
+    assert texts["teacher"].startswith("What labels the weak views: the student in training mode, the average in eval")
+    fixmatch = help_texts(find("algorithm", "fixmatch"))
+    assert fixmatch["views"] == "1 weak and 1 strong view, or the paper's multi-view: 2 of each."
+    assert (
+        help_texts(find("algorithm", "crest+"))["generations"] == help_texts(find("algorithm", "crest"))["generations"]
+    )
+
+
+@pytest.mark.parametrize(("name", "length"), [("digits-10", None), ("cifar10-40", "minutes"), ("imagenet-1pct", None)])
+def test_what_is_listed_can_be_typed(name, length):
+    made = recipe(name, length).changed(algorithm="contrastmatch")
+    for setting in settings(made):
+        assert made.owner(setting.name) == setting.part
+        again = parse_settings(made, [f"{setting.name}={as_text(setting.value)}"])
+        same = {one.name: one.value for one in settings(again)}[setting.name]
+        assert same == setting.value
+
+
+def test_settings_of_an_algorithm_of_a_file(tmp_path: Path):
+    (tmp_path / "mine.py").write_text(
+        "from debiaspl.algorithms import FixMatch\n\n\nclass Mine(FixMatch):\n"
+        '    """Mine.\n\n    Args:\n        last: the threshold at the end.\n'
+        '        **others: FixMatch\'s own.\n    """\n\n'
+        "    def __init__(self, correction=None, last=0.5, **others):\n"
+        "        super().__init__(correction, **others)\n"
+    )
+    recipe = parse_settings(Recipe("mine"), [f"algorithm={tmp_path}/mine.py:Mine"], load_files=True)
+    listed = {one.name: one.help for one in settings(recipe)}
+    assert listed["last"] == "The threshold at the end."
+    assert listed["threshold"].startswith("Labels less confident than this")
+
+
+BASE = Recipe("base", first_classifier="graph")
+NAMES = ["debiaspl", "margins", "contrastmatch+margins", "remixmatch+none", "crest++debiaser", "fixmatch+simpro"]
+NAMES += ["remixmatch+debiaser", "fixmatch+alignment+logit-adjustment", *ALGORITHMS]
+OWN = "from debiaspl.{0} import {1}\n\nclass Mine({1}):\n    def losses(self, models, batch):\n        return {{}}\n"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_name_is_a_recipe_and_a_recipe_has_that_name(name):
+    made = with_method(BASE, name)
+    assert method_of(made) == name
+    assert with_method(made, name) == made
+    for before in ("margins", "debiaspl", "supervised"):
+        assert method_of(with_method(with_method(BASE, before), name)) == name
+
+
+def test_what_the_names_mean():
+    assert method_of(Recipe("default")) == "debiaspl"
+    fixmatch = with_method(BASE, "fixmatch")
+    assert (fixmatch.algorithm.name, fixmatch.correction.name) == ("fixmatch", "none")
+    assert with_method(fixmatch, "fixmatch+debiaser") == with_method(fixmatch, "debiaspl")
+    softmatch = with_method(BASE, "softmatch")
+    assert softmatch.correction == Choice("alignment", {"target": "uniform"})
+    assert softmatch.algorithm.settings["corrected_labels"] is False
+    assert method_of(softmatch.changed(target="labels")) == "softmatch+alignment"
+    assert method_of(Recipe("weak", correction=Choice("debiaser", {"strength": 0.0}))) == "fixmatch"
+
+
+def test_settings_are_kept_but_margins_are_not_debiasing():
+    strong = Recipe("strong", correction=Choice("debiaser", {"strength": 1.0}))
+    assert with_method(strong, "flexmatch+debiaser").correction == strong.correction
+    assert with_method(with_method(strong, "margins"), "debiaspl").correction == Choice("debiaser")
+
+
+def test_an_algorithm_that_learns_from_labels_alone_has_no_graph_of_all_images():
+    assert with_method(BASE, "supervised").first_classifier == "random"
+    assert with_method(BASE, "debiaspl").first_classifier == "graph"
+    assert not {"debiaspl", "margins"} & {*ALGORITHMS, *CORRECTIONS}, "no part has the name of a method"
+
+
+def test_every_recipe_has_a_method_that_is_its_own():
+    for made in RECIPES.values():
+        assert with_method(made, method_of(made)) == made, made.name
+
+
+def test_classes_in_files(tmp_path):
+    file = tmp_path / "c++" / "mine.py"
+    file.parent.mkdir()
+    file.write_text(OWN.format("algorithms", "Algorithm"))
+    with pytest.raises(ValueError, match="load_files"):
+        with_method(BASE, f"{file}:Mine")
+    for ending, correction in (("", "none"), ("+debiaser", "debiaser")):
+        made = with_method(BASE, f"{file}:Mine{ending}", load_files=True)
+        assert (made.algorithm.name, made.correction.name) == (f"{file}:Mine", correction)
+        assert method_of(made) == f"{file}:Mine{ending}"
+    file = tmp_path / "own.py"
+    file.write_text(OWN.format("debias", "Correction"))
+    assert with_method(BASE, f"fixmatch+{file}:Mine", load_files=True).correction.name == f"{file}:Mine"
+
+
+@pytest.mark.parametrize("name", ["", "fixmach", "fixmatch+", "fixmatch+debiase", "debiaspl+debiaser"])
+def test_other_names_are_refused(name):
+    with pytest.raises(ValueError, match="there is no"):
+        with_method(BASE, name)

@@ -139,7 +139,7 @@ def test_another_recipe_is_refused_by_name_of_what_differs(tmp_path):
 
 
 def test_a_damaged_checkpoint_is_named_and_the_one_before_it_is_kept(tmp_path):
-    """tests/training/test_checkpoint.py has other damages."""
+    """tests/training/test_run_files.py has other damages."""
     train(TINY, tmp_path / "whole")
     train(TINY, tmp_path / "run")
     for name in ("results.json", "model.safetensors"):

@@ -98,17 +98,6 @@ def test_only_the_last_averaged_model_is_reported(tmp_path):
     assert [line["step"] for line in log(tmp_path / "watched") if "accuracy" in line] == [4, 8, 12]
 
 
-def test_weight_decay_spares_norms_and_biases():
-    step = Step(TINY, task(), torch.device("cpu"))
-    decayed, spared = step.update.groups
-    names = {id(parameter): name for name, parameter in step.student.named_parameters()}
-    assert all(names[id(parameter)].endswith("weight") for parameter in decayed.parameters)
-    assert {parameter.ndim for parameter in spared.parameters} == {1}
-    assert decayed.weight_decay == TINY.weight_decay
-    assert spared.weight_decay == 0
-    assert len(decayed.parameters) + len(spared.parameters) == len(list(step.student.parameters()))
-
-
 def test_a_step_that_is_let_go_is_gone_at_once():
     """One that refers to itself would keep the processes that read its images, and a program would wait for them at
     its end."""

@@ -1,4 +1,7 @@
-"""Where to compute: what is said to somebody who named a device that is not here."""
+"""The process of a run: its device and precision, requests to stop, and what is left of an error in a group."""
+
+import signal
+import weakref
 
 import pytest
 import torch
@@ -6,8 +9,26 @@ import torch
 from debiaspl import kernels
 from debiaspl.data import FewLabels, Task, load
 from debiaspl.training import step, update
-from debiaspl.training.process import RunError, find_device
+from debiaspl.training.group import _forget_locals
+from debiaspl.training.process import RunError, find_device, stop_requests
 from tests.training.tiny import EAGER
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_under_torchrun_both_are_noted(number):
+    with stop_requests(again=True) as asked:
+        assert asked() == 0
+        signal.raise_signal(number)
+        signal.raise_signal(number)
+        assert asked() == number
+
+
+def test_the_second_one_acts():
+    with stop_requests() as asked:
+        signal.raise_signal(signal.SIGINT)
+        assert asked() == signal.SIGINT
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
 
 
 @pytest.fixture
@@ -88,3 +109,50 @@ def test_a_step_follows_the_precision(monkeypatch, works):
         for value in made.update.exact_state(made.student).values()
         if value.is_floating_point()
     )
+
+
+class Held:
+    pass
+
+
+def fail(held: list, error: Exception, behind: Exception | None = None) -> None:
+    own = Held()
+    held.append(weakref.ref(own))
+    if behind is None:
+        raise error
+    raise error from behind
+
+
+def test_an_error_and_those_behind_it_hold_nothing_any_more():
+    held: list = []
+
+    def cause():
+        try:
+            fail(held, ValueError("first"))
+        except ValueError as error:
+            fail(held, KeyError("second"), behind=error)
+
+    def context():
+        try:
+            cause()
+        except KeyError:
+            fail(held, RuntimeError("third"), behind=OSError("another"))
+
+    with pytest.raises(RuntimeError, match="third") as caught:
+        context()
+    assert all(one() is not None for one in held)
+    _forget_locals(caught.value, None)
+    assert [one() for one in held] == [None] * 3
+    assert caught.traceback[-1].name == "fail"
+
+
+def test_errors_in_a_ring_and_errors_of_the_caller():
+    held: list = []
+    first, second = ValueError("first"), KeyError("second")
+    first.__cause__, second.__context__ = second, first
+    _forget_locals(first, None)  # ends
+    with pytest.raises(OSError, match="own") as callers:
+        fail(held, OSError("the caller's own"))
+    first.__context__ = callers.value
+    _forget_locals(first, callers.value)
+    assert held[0]() is not None
