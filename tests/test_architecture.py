@@ -48,6 +48,7 @@ DONE_ONLY_IN = {
     "os.replace os.rename Path.replace Path.rename": {"files/whole.py"},
     "tempfile.NamedTemporaryFile tempfile.mkstemp": set(),
     "fcntl.flock fcntl.lockf": {"files/whole.py"},
+    "unicodedata.normalize": {"data/text.py"},
     "hashlib.file_digest": {"files/whole.py"},
     "typer.echo": {"cli/terminal.py"},  # names from untrusted files are made harmless there
     "os.scandir os.walk Path.rglob Path.walk": {"data/listing.py"},

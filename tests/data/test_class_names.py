@@ -1,15 +1,9 @@
 """Class names as they are typed, stand in a file or come in a list."""
 
-import re
-from pathlib import Path
-
 import pytest
 
 from debiaspl.data import DataError
 from debiaspl.data.text import check_class_names, class_names_in, read_class_names
-from debiaspl.predictions import parse_classes
-
-PACKAGE = Path(__file__).parents[2] / "debiaspl"
 
 
 @pytest.mark.parametrize(
@@ -82,26 +76,3 @@ def test_what_is_found_may_differ_in_capitals_where_it_is_allowed():
     assert check_class_names(["Forest", "forest"], alike=True) == ("Forest", "forest")
     with pytest.raises(DataError, match="'Forest' twice"):
         check_class_names(["Forest", "forest", "Forest"], alike=True)
-
-
-@pytest.mark.parametrize("typed", ['owl,"heron, grey"', "Forest,forest", "owl,unlabeled", "owl,,heron"])
-def test_an_audit_reads_them_by_the_same_rules(typed):
-    """Which also takes a number of classes."""
-    found = []
-    for read in (read_class_names, parse_classes):
-        try:
-            found.append(read(typed))
-        except DataError as error:
-            found.append(str(error))
-    assert found[0] == found[1]
-    assert parse_classes("3") == ("0", "1", "2")
-
-
-def test_there_is_no_other_reader():
-    """Every command that has --classes hands it to the one function, and nobody else normalises names."""
-    commands = [path for path in (PACKAGE / "cli").glob("*.py") if re.search(r"\bclasses: Annotated", path.read_text())]
-    assert {path.stem for path in commands} == {"audit", "label", "zeroshot"}
-    for path in commands:
-        assert re.search(r"\b(read_class_names|parse_classes|named_classes)\(classes\)", path.read_text()), path.name
-    normalising = {path.name for path in PACKAGE.rglob("*.py") if "unicodedata.normalize" in path.read_text()}
-    assert normalising == {"text.py"}

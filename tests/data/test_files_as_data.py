@@ -1,10 +1,9 @@
-"""Images that stay in files: tar shards, lazy reading, feeds with worker processes."""
+"""Images that stay in files: lazy reading, feeds with worker processes and with ranks."""
 
 import math
 import os
 import signal
 import sys
-import tarfile
 import time
 from pathlib import Path
 from random import Random
@@ -18,88 +17,11 @@ from debiaspl.data.decode import decode
 from debiaspl.data.feed import FileFeed, load_crops, resized_crop_box
 from debiaspl.data.lazy import FolderFiles
 from debiaspl.data.open import read_place
-from debiaspl.data.shards import list_shards
-from tests.data.photos import add, jpeg, patch, write_folder, write_shards
+from tests.data.photos import jpeg, patch, write_folder, write_shards
 from tests.processes import started
+from tests.ranks import on_ranks
 
 CPU = torch.device("cpu")
-
-
-def test_shards_are_read_in_any_order(tmp_path):
-    samples = list_shards(write_shards(tmp_path))
-    assert len(samples.stored) == 20
-    assert samples.classes == ("0", "1")
-    for position in (13, 2, 19, 0):
-        label, number = samples.files[position].rpartition("/")[2].split("-")
-        assert samples.stored.read(position) == jpeg(patch(int(label), int(number)))
-        assert samples.classes[samples.labels[position]] == label
-
-
-def test_shards_keep_class_names_and_numbers_in_order(tmp_path):
-    many = tuple(str(number) for number in range(12))
-    images = read_place(write_shards(tmp_path / "numbers", 2, 1, labels=many), 0)
-    assert images.classes == many  # 10 after 9, not after 1
-    assert read_place(write_shards(tmp_path / "names", 2, 1, labels=("owl", "heron")), 0).classes == ("heron", "owl")
-
-
-def test_samples_without_an_image_are_named_and_those_without_a_label_are_unlabeled(tmp_path):
-    with tarfile.open(tmp_path / "a.tar", "w") as tar:
-        add(tar, "one.cls", b"0")
-        add(tar, "two.jpg", jpeg(patch(0, 0)))
-        add(tar, "._two.jpg", b"what a Mac leaves behind")
-        add(tar, "folder/three.png", jpeg(patch(0, 1)))
-        add(tar, "folder/three.cls", b"7\n")
-    samples = list_shards(tmp_path)
-    assert samples.files == ("a.tar/two", "a.tar/folder/three")
-    assert (samples.labels.tolist(), samples.classes) == ([-1, 0], ("7",))
-    assert samples.skipped == (("a.tar/one", "no image among .cls"),)
-
-
-def cut_in_image(path: Path) -> None:
-    path.write_bytes(path.read_bytes()[:10_000])
-
-
-def make_text(path: Path) -> None:
-    path.write_text("no tar at all " * 100)
-
-
-def compress(path: Path) -> None:
-    import gzip
-
-    path.write_bytes(gzip.compress(path.read_bytes()))
-
-
-@pytest.mark.parametrize(
-    ("damage", "message"),
-    [
-        (cut_in_image, "truncated inside|complete, plain tar"),
-        (make_text, "complete, plain tar"),
-        (compress, "plain tar"),
-    ],
-)
-def test_damaged_shards_are_named(tmp_path, damage, message):
-    with tarfile.open(tmp_path / "part.tar", "w") as tar:
-        add(tar, "big.jpg", os.urandom(20_000))
-    damage(tmp_path / "part.tar")
-    with pytest.raises(DataError, match=rf"part.tar .*({message})"):
-        list_shards(tmp_path)
-
-
-def test_no_shards_and_no_images_teach(tmp_path):
-    with pytest.raises(DataError, match="there is no tar file at"):
-        list_shards(tmp_path)
-    with tarfile.open(tmp_path / "empty.tar", "w"):
-        pass
-    with pytest.raises(DataError, match=r"no image in 1 shard.*Expected members such as"):
-        list_shards(tmp_path)
-
-
-def test_a_shard_that_shrinks_while_it_is_used_is_named(tmp_path):
-    write_shards(tmp_path, shards=1)
-    samples = list_shards(tmp_path)
-    (tmp_path / "part-000.tar").write_bytes(b"short")
-    with pytest.raises(DataError, match="has become shorter"):
-        samples.stored.read(5)
 
 
 def lazy(root: Path, side: int = 16) -> LazyImages:
@@ -262,3 +184,24 @@ def test_unlabeled_images_are_refused_by_a_recipe_that_hides_labels(tmp_path):
     (tmp_path / "unlabeled" / "x.jpg").write_bytes(jpeg(patch(0, 3)))
     with pytest.raises(DataError, match="1 of 21 images have no label"):
         open_data(str(tmp_path), image_size=16)
+
+
+STEPS = 5
+"""Of 6 images from 20: the end of an epoch lies inside a batch, and inside a rank's part of it."""
+
+
+def drawn_batches(root: Path) -> list[tuple[list[int], torch.Tensor]]:
+    source = feed(read_place(root, 16), 6, 2, 3, CPU, workers=0)
+    return [(drawn.positions.tolist(), torch.stack(drawn.pictures)) for drawn in (source[k] for k in range(STEPS))]
+
+
+@pytest.mark.slow
+def test_ranks_read_unequal_shards_past_the_end_of_an_epoch(tmp_path):
+    root = write_shards(tmp_path, per_class=10, shards=3)
+    alone = drawn_batches(root)
+    for count in (2, 3):
+        parts = on_ranks(count, drawn_batches, root)
+        for step, (positions, pictures) in enumerate(alone):
+            assert [place for part in parts for place in part[step][0]] == positions
+            assert torch.cat([part[step][1] for part in parts], dim=1).equal(pictures)
+    assert len({place for positions, _ in alone for place in positions}) == 20

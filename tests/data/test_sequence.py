@@ -7,7 +7,7 @@ import pytest
 import torch
 from PIL import Image
 
-from debiaspl import ImageSet, recipe, train
+from debiaspl import ImageSet
 from debiaspl.data import DataError
 from debiaspl.data.decode import decode
 
@@ -88,13 +88,3 @@ def test_images_are_resized_as_photos_are(picture, tmp_path):
 def test_anything_else_is_refused(items, word):
     with pytest.raises(DataError, match=word):
         ImageSet.from_dataset(items)
-
-
-def test_it_trains(tmp_path):
-    random = np.random.default_rng(0)
-    items = [
-        (random.integers(0, 256, (8, 8), dtype=np.uint8), number % 2 if number < 20 else -1) for number in range(60)
-    ]
-    images = ImageSet.from_dataset(items, channels=1, classes=("even", "odd"))
-    small = recipe("digits-10").changed(steps=3, labeled_batch=8, unlabeled_batch=8)
-    assert train(small, tmp_path / "run", images)["labels"] == [10, 10]

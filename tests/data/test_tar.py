@@ -1,7 +1,8 @@
-"""Tar files from anywhere: sizes and offsets are believed only where they make sense."""
+"""Tar shards: read in any order; sizes and offsets are believed only where they make sense."""
 
 import gzip
 import io
+import os
 import struct
 import tarfile
 from pathlib import Path
@@ -9,9 +10,10 @@ from pathlib import Path
 import pytest
 
 from debiaspl.data.known import unpack
+from debiaspl.data.open import read_place
 from debiaspl.data.shards import list_shards
 from debiaspl.data.text import DataError
-from tests.data.photos import add, jpeg, patch
+from tests.data.photos import add, jpeg, patch, write_shards
 
 BLOCK = 512
 
@@ -76,3 +78,60 @@ def test_a_label_as_large_as_a_film_is_refused(tmp_path):
         add(tar, "1.cls", b"x" * 100_000)
     with pytest.raises(DataError, match=r"the label 1\.cls in .* has 100,000 bytes"):
         list_shards(tmp_path)
+
+
+def test_shards_are_read_in_any_order(tmp_path):
+    samples = list_shards(write_shards(tmp_path))
+    assert len(samples.stored) == 20
+    assert samples.classes == ("0", "1")
+    for position in (13, 2, 19, 0):
+        label, number = samples.files[position].rpartition("/")[2].split("-")
+        assert samples.stored.read(position) == jpeg(patch(int(label), int(number)))
+        assert samples.classes[samples.labels[position]] == label
+
+
+def test_shards_keep_class_names_and_numbers_in_order(tmp_path):
+    many = tuple(str(number) for number in range(12))
+    images = read_place(write_shards(tmp_path / "numbers", 2, 1, labels=many), 0)
+    assert images.classes == many  # 10 after 9, not after 1
+    assert read_place(write_shards(tmp_path / "names", 2, 1, labels=("owl", "heron")), 0).classes == ("heron", "owl")
+
+
+def test_samples_without_an_image_are_named_and_those_without_a_label_are_unlabeled(tmp_path):
+    with tarfile.open(tmp_path / "a.tar", "w") as tar:
+        add(tar, "one.cls", b"0")
+        add(tar, "two.jpg", jpeg(patch(0, 0)))
+        add(tar, "._two.jpg", b"what a Mac leaves behind")
+        add(tar, "folder/three.png", jpeg(patch(0, 1)))
+        add(tar, "folder/three.cls", b"7\n")
+    samples = list_shards(tmp_path)
+    assert samples.files == ("a.tar/two", "a.tar/folder/three")
+    assert (samples.labels.tolist(), samples.classes) == ([-1, 0], ("7",))
+    assert samples.skipped == (("a.tar/one", "no image among .cls"),)
+
+
+@pytest.mark.parametrize("damage", [lambda tar: tar[:10_000], lambda tar: b"no tar at all " * 100, gzip.compress])
+def test_damaged_shards_are_named(tmp_path, damage):
+    path = tmp_path / "part.tar"
+    with tarfile.open(path, "w") as tar:
+        add(tar, "big.jpg", os.urandom(20_000))
+    path.write_bytes(damage(path.read_bytes()))
+    with pytest.raises(DataError, match=r"part.tar .*(truncated inside|complete, plain tar)"):
+        list_shards(tmp_path)
+
+
+def test_no_shards_and_no_images_teach(tmp_path):
+    with pytest.raises(DataError, match="there is no tar file at"):
+        list_shards(tmp_path)
+    with tarfile.open(tmp_path / "empty.tar", "w"):
+        pass
+    with pytest.raises(DataError, match=r"no image in 1 shard.*Expected members such as"):
+        list_shards(tmp_path)
+
+
+def test_a_shard_that_shrinks_while_it_is_used_is_named(tmp_path):
+    write_shards(tmp_path, shards=1)
+    samples = list_shards(tmp_path)
+    (tmp_path / "part-000.tar").write_bytes(b"short")
+    with pytest.raises(DataError, match="has become shorter"):
+        samples.stored.read(5)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from debiaspl.files import Busy, FileError, digest_of_file, locked
+from debiaspl.files import Busy, FileError, locked
 from debiaspl.files.whole import open_locked
 from debiaspl.training import Run, RunError
 from tests.training.tiny import TINY
@@ -64,11 +64,6 @@ def test_the_lock_of_a_run_is_gone_with_it_and_follows_no_link(tmp_path):
     assert (tmp_path / "victim").read_text() == "mine"
 
 
-def test_digests(tmp_path):
-    (tmp_path / "a").write_bytes(b"abc")
-    assert digest_of_file(tmp_path / "a").startswith("ba7816bf")
-
-
 def test_without_locks_of_the_file_system_the_process_number_decides(tmp_path, monkeypatch):
     import fcntl
 
@@ -83,6 +78,3 @@ def test_without_locks_of_the_file_system_the_process_number_decides(tmp_path, m
     path.write_text("999999999\n")  # of a process that has ended
     with locked(path):
         assert path.read_text() == f"{os.getpid()}\n"
-    run = Run.at(tmp_path / "run", TINY, resume=False)
-    with run.begin(TINY), pytest.raises(RunError, match="another process is training"), run.begin(TINY):
-        pass

@@ -3,7 +3,6 @@
 import os
 import pickle
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,16 +11,14 @@ import torch
 from debiaspl.data import DataError, ImageSet, Task
 from debiaspl.data.cifar import unpickle
 from debiaspl.data.file_names import FileNames
-from debiaspl.data.lazy import left_in_files, read_folder
 from debiaspl.data.listing import list_folder
-from debiaspl.data.task import digest
 from debiaspl.deploy.saved import CHOSEN, LARGEST, chosen_folder
 from debiaspl.estimator import DebiasedClassifier
 from debiaspl.files import guarded
 from debiaspl.label.table import Table
 from debiaspl.photos.survey import survey
 from debiaspl.training import RunError, train
-from tests.data.photos import jpeg, patch, write_folder
+from tests.data.photos import write_folder
 from tests.training.tiny import TINY
 
 
@@ -74,28 +71,6 @@ def test_numbers_that_overflow_are_refused_with_their_range(dtype):
     images[0], images[1] = 0.9 * np.finfo(dtype).max, -0.9 * np.finfo(dtype).max
     with pytest.raises(ValueError, match="range"):
         DebiasedClassifier(max_iter=2).fit(images, [0, 1] * 4)
-
-
-def given(folder: Path, stream: bool) -> Task:
-    images = left_in_files(list_folder(folder), 16) if stream else read_folder(folder, (16, 16))[0]
-    return Task.of_given(images)
-
-
-@pytest.mark.parametrize("stream", [False, True])
-def test_other_photos_of_the_same_names_are_noticed(tmp_path, stream):
-    folder = write_folder(tmp_path)
-    first, second = sorted(folder.glob("*/*.jpg"))[:2]
-    before = digest(given(folder, stream))
-    assert digest(given(folder, stream)) == before
-    for file in (first, second):
-        os.utime(file, (1, 1))  # a copy of the folder is the same folder
-    assert digest(given(folder, stream)) == before
-    one, other = first.read_bytes(), second.read_bytes()
-    first.write_bytes(other)
-    second.write_bytes(one)
-    swapped = digest(given(folder, stream))
-    first.write_bytes(jpeg(patch(0, 77)))
-    assert len({before, swapped, digest(given(folder, stream))}) == 3
 
 
 def test_a_run_does_not_go_on_with_other_pixels(tmp_path):
