@@ -49,7 +49,7 @@ def test_a_packed_folder_of_nasty_names_is_harmless(tmp_path):
     assert said.exit_code == 0
     assert harmless(said.stdout)
     assert harmless(said.stderr)
-    assert len(said.stderr.splitlines()) == 2
+    assert len(said.stderr.splitlines()) == 3
 
 
 def test_a_report_of_nasty_names_is_harmless(tmp_path):
