@@ -2,6 +2,7 @@
 
     python benchmarks/step.py --out results/speed/h200.json      # a GPU
     python benchmarks/step.py --device cpu                       # small batches, a ratio of images per second
+    python benchmarks/step.py --compiled --out results/speed/compiled.json   # torch.compile instead of our kernels
 
 The work: WRN-28-2, 64 labeled and 448 unlabeled images with a weak and a strong view each, augmentation included. The
 pictures are noise of CIFAR-10's size: no part of the step is faster or slower for other ones. Ours is measured over
@@ -17,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 os.environ["TRITON_CACHE_DIR"] = tempfile.mkdtemp(prefix="debiaspl-triton-")  # a cold start, as a user has it
@@ -24,10 +26,13 @@ os.environ["TRITON_CACHE_DIR"] = tempfile.mkdtemp(prefix="debiaspl-triton-")  # 
 import torch
 from usual import UsualStep
 
+from debiaspl.augment import operations, randaugment, views
 from debiaspl.data import FewLabels, ImageSet, Task
 from debiaspl.data.images import TrainTest
-from debiaspl.models import WideResNet
+from debiaspl.kernels import norm, pool
+from debiaspl.models import WideResNet, network
 from debiaspl.recipes import recipe
+from debiaspl.training import update
 from debiaspl.training.settings import parse_settings
 from debiaspl.training.step import Step
 
@@ -58,9 +63,12 @@ def timed(call, count: int, device: torch.device) -> float:
     return 1000 * (time.perf_counter() - start) / count
 
 
-def ours(settings: list[str], task: Task, device: torch.device, steps: int) -> dict[str, float]:
+def ours(settings: list[str], task: Task, device: torch.device, steps: int, compiled: bool = False) -> dict[str, float]:
     began = time.perf_counter()
     step = Step(parse_settings(recipe("cifar10-40"), settings), task, device)
+    if compiled:
+        step.student.compile(dynamic=False)
+        step.average.model.compile(dynamic=False)
     ready = 5 if device.type == "cuda" else 1
     timed(step, ready, device)
     startup = time.perf_counter() - began
@@ -87,6 +95,49 @@ def kernels(task: Task, device: torch.device) -> list[dict[str, object]]:
         {"ms": round(ms, 3), "calls": calls, "kernel": name[:90]}
         for ms, calls, name in sorted(found, reverse=True)[:25]
     ]
+
+
+CACHED = ((operations, "constant"), (operations, "counting"), (randaugment, "counting"), (views, "_windows"))
+
+
+def compile_plain_versions(task: Task, device: torch.device) -> None:
+    """From now on, torch.compile of the plain versions runs where the Triton kernels did: norm, pool, views, update."""
+    for module in (norm, pool, update):
+        module.triton_works = lambda: False
+    for module in (randaugment, views, network):
+        module.holds = lambda images: False
+    # Small tables are cached, but torch.compile would trace how they are made, and a copy from the CPU cannot be
+    # recorded. So a first step notes them, and then they are looked up.
+    tables = {}
+    for module, name in CACHED:
+        setattr(module, name, noting(name, getattr(module, name), tables))
+    Step(parse_settings(recipe("cifar10-40"), MODES["faithful"]), task, device, record=False)(0)
+    for module, name in CACHED:
+        setattr(module, name, looking_up(name, tables))
+    views.scale = torch.compile(views.scale, dynamic=False)
+    for owner, name in ((views.Weak, "apply"), (randaugment.RandAugment, "apply"), (update.Update, "_step_group")):
+        setattr(owner, name, torch.compile(getattr(owner, name), dynamic=False))
+
+
+def noting(name: str, make: Callable[..., torch.Tensor], tables: dict) -> Callable[..., torch.Tensor]:
+    return lambda *arguments: tables.setdefault((name, *map(str, arguments)), make(*arguments))
+
+
+def looking_up(name: str, tables: dict) -> Callable[..., torch.Tensor]:
+    return lambda *arguments: tables[(name, *map(str, arguments))]
+
+
+def kernels_or_compiled(task: Task) -> dict[str, object]:
+    """Both in one run: the kernels first, because what is compiled cannot be taken back."""
+    device = torch.device("cuda")
+    measured = {name: {"kernels": ours(settings, task, device, 200)} for name, settings in MODES.items()}
+    compile_plain_versions(task, device)
+    for name, settings in MODES.items():
+        torch.compiler.reset()
+        measured[name]["compiled"] = ours(settings, task, device, 200, compiled=True)
+        measured[name]["ratio"] = round(measured[name]["compiled"]["ms"] / measured[name]["kernels"]["ms"], 3)
+        print(name, json.dumps(measured[name]), flush=True)
+    return {"modes": measured, "gpu": torch.cuda.get_device_name()}
 
 
 def on_gpu(task: Task, workers: int) -> dict[str, object]:
@@ -144,6 +195,7 @@ def commit() -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
+    parser.add_argument("--compiled", action="store_true", help="our kernels beside torch.compile of plain torch")
     parser.add_argument("--workers", type=int, default=os.cpu_count(), help="of the usual way's data loader")
     parser.add_argument("--commit", default=None, help="where the code comes from, if this is no checkout")
     parser.add_argument("--out", type=Path, help="write the JSON here too")
@@ -151,9 +203,12 @@ def main() -> None:
     if settings.device == "cuda" and not torch.cuda.is_available():
         sys.exit("PyTorch finds no GPU here; --device cpu measures the CPU.")
     task = Task.of(TrainTest(noise(50_000 if settings.device == "cuda" else 2_000), noise(1_000)), FewLabels(4), 0)
-    measured = on_cpu(task) if settings.device == "cpu" else on_gpu(task, settings.workers)
+    if settings.device == "cpu":
+        measured = on_cpu(task)
+    else:
+        measured = kernels_or_compiled(task) if settings.compiled else on_gpu(task, settings.workers)
     measured |= {
-        "command": f"python benchmarks/step.py --device {settings.device}",
+        "command": f"python benchmarks/step.py --device {settings.device}" + " --compiled" * settings.compiled,
         "commit": settings.commit or commit(),
         "torch": torch.__version__,
         "python": platform.python_version(),
