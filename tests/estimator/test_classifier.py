@@ -211,7 +211,7 @@ BAD = {
     "NaN": (lambda x, y: (np.where(x > 5, np.nan, x), y), {}, "NaN"),
     "steps": (lambda x, y: (x, y), {"max_iter": 0}, "max_iter is 0, expected a whole number"),
     "half a step": (lambda x, y: (x, y), {"max_iter": 0.5}, "max_iter is 0.5, expected"),
-    "strength": (lambda x, y: (x, y), {"strength": -1}, "strength is -1, expected a number >= 0"),
+    "strength": (lambda x, y: (x, y), {"strength": -1}, "strength is -1"),
     "momentum": (lambda x, y: (x, y), {"momentum": 1}, r"momentum is 1, expected a number in \[0, 1\)"),
     "network": (lambda x, y: (x, y), {"network": "small"}, "network is 'small', expected 'auto' or 'linear' for feat"),
     "channels first": (

@@ -145,7 +145,7 @@ class Mine(FixMatch):
         (["fixmatch"], ["strength"], "found 'strength', expected key=value"),
         (["fixmatch"], ["seed=4"], "Choose it with --seeds, not with --set"),
         (["fixmatch"], ["correction=none"], "Choose it with --methods, not with --set"),
-        (["fixmatch", "debiaspl"], ["strength=-1"], "strength is -1, expected a number >= 0"),
+        (["fixmatch", "debiaspl"], ["strength=-1"], "strength is -1"),
         (["fixmatch", "supervised+debiaser"], [], "Supervised makes no pseudo-labels"),
         (["debiaspl", "mine.py:Mine"], ["momentum=0.9"], "algorithm.momentum"),
     ],

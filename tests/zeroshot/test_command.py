@@ -157,7 +157,7 @@ def test_mistakes_get_a_message_and_leave_nothing(photos, tmp_path, monkeypatch)
         ((*two, "--confidence", "0.5", "--per-class", "3"), "--per-class"),
         ((*two, "--labels", "missing.csv", "--per-class", "3"), "--labels"),
         ((*two, "--labels", "missing.csv"), "not in"),
-        ((*two, "--labels", "a.csv", "--labels", "b.csv"), "2 times"),
+        ((*two, "--labels", "a.csv", "--labels", "b.csv"), "twice"),
         ((*two, "--student", "./no-model", "--confidence", "0.1"), "config.json"),
         ((*two, "--student", "small"), "debiaspl train"),
         ((*two, "--device", "gpu"), "device"),
