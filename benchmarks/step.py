@@ -114,9 +114,18 @@ def compile_plain_versions(task: Task, device: torch.device) -> None:
     Step(parse_settings(recipe("cifar10-40"), MODES["faithful"]), task, device, record=False)(0)
     for module, name in CACHED:
         setattr(module, name, looking_up(name, tables))
+    randaugment.hide_ = hidden
     views.scale = torch.compile(views.scale, dynamic=False)
     for owner, name in ((views.Weak, "apply"), (randaugment.RandAugment, "apply"), (update.Update, "_step_group")):
         setattr(owner, name, torch.compile(getattr(owner, name), dynamic=False))
+
+
+def hidden(images: torch.Tensor, box: torch.Tensor) -> torch.Tensor:
+    """``hide_`` without its view of bools as bytes, which torch 2.11 cannot compile; the same bits."""
+    top, bottom, left, right = box.reshape(4, -1, 1, 1, 1).unbind()
+    y, x = (randaugment.counting(side, torch.int32, images.device) for side in images.shape[2:])
+    y = y.unsqueeze(1)
+    return images.masked_fill((y >= top) & (y < bottom) & (x >= left) & (x < right), randaugment.GREY)
 
 
 def noting(name: str, make: Callable[..., torch.Tensor], tables: dict) -> Callable[..., torch.Tensor]:
