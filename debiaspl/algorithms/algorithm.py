@@ -74,6 +74,8 @@ class Algorithm(nn.Module, ABC):
         unlabeled_weight: weight of the unlabeled loss.
     """
 
+    about = ""
+    """What ``debiaspl list algorithms`` says; empty: the first line of its module."""
     views = Views()
     labeled_strong = 0
     """How many strong views of each labeled image it needs, in addition to the weak one."""
@@ -198,6 +200,7 @@ class Supervised(Algorithm):
     A correction of the labeled loss or of the classifier applies; there are no pseudo-labels to correct.
     """
 
+    about = "the baseline, which learns the labeled images alone."
     makes_pseudo_labels = False
 
     def losses(self, models: Models, batch: Batch) -> dict[str, Tensor]:

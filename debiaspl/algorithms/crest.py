@@ -1,4 +1,4 @@
-"""CReST and CReST+ (Wei et al., 2021): generations of FixMatch, each adding confident labels from the one before."""
+"""CReST (Wei et al., 2021): generations of FixMatch, each adding confident labels from the one before."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -73,6 +73,7 @@ class CReSTPlus(CReST):
         **others: settings of CReST.
     """
 
+    about = "CReST+ (Wei et al., 2021): CReST with labels that are aligned with a more balanced target each generation."
     own_correction = "alignment"
     temperature: Tensor
     first_target: Tensor

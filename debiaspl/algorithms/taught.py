@@ -22,6 +22,7 @@ class TaughtFixMatch(WeakToStrong):
         threshold: labels of the student less confident than this are not used (tau).
     """
 
+    about = "FixMatch that asks another model, such as CLIP, where the student is not confident."
     hints_from_graph = True
     taught: Tensor
 
@@ -63,6 +64,7 @@ class GraphLabels(WeakToStrong):
         correction: its margin is added to the loss; none by default.
     """
 
+    about = "learns the labels that spread over a graph of the features (Zhou et al., 2004)."
     hints_from_graph = True
     taught: Tensor
     sureness: Tensor

@@ -1,4 +1,4 @@
-"""The algorithms as a table: what each does, its paper and what it needs, from what their modules say."""
+"""The algorithms as a table: what each does, its paper and what it needs, from what they say of themselves."""
 
 import inspect
 import re
@@ -64,16 +64,16 @@ def _row(name: str, group: str, made: type[Algorithm]) -> AlgorithmRow:
 
 
 def _first_line(made: type[Algorithm]) -> str:
-    return (sys.modules[made.__module__].__doc__ or "").partition("\n")[0]
+    return made.about or (sys.modules[made.__module__].__doc__ or "").partition("\n")[0]
 
 
 def _about(made: type[Algorithm]) -> str:
-    """The first sentence of its module, without the name and the paper before a colon."""
+    """The first sentence, without the name and the paper before a colon."""
     text = re.split(r"\d\d\d\d\): ", _first_line(made), maxsplit=1)[-1]
     return re.sub(r" \([^()]*\d\d\d\d\)", "", text.partition(". ")[0]).rstrip(".")
 
 
 def _paper(made: type[Algorithm]) -> str:
-    """The first (authors, year) of its module."""
+    """The first (authors, year)."""
     found = re.search(r"\((?:[^()]*: )?([^():]*\b(?:19|20)\d\d)\)", _first_line(made))
     return found[1] if found else ""

@@ -42,6 +42,7 @@ def test_algorithms_and_corrections_are_listed():
     assert list(listed) == [*ALGORITHMS, *HINTED, *STARTS]
     assert (listed["comatch"]["views"], listed["comatch"]["frozen"]) == ("1 + 2", True)
     assert listed["supervised"]["needs"] == "labels"
+    assert len({row["about"] for row in listed.values()}) == len(listed)  # also of two in one module
     text = shown("algorithms")
     assert all(f"\n{name} " in text for name in listed)
     assert {"debiaser", "alignment"} <= {row["name"] for row in json.loads(shown("corrections", "--json"))}
