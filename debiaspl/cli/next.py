@@ -2,13 +2,15 @@
 
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from debiaspl.cli import options
 from debiaspl.cli.options import file, option
 from debiaspl.cli.terminal import counted, progress_bar, say, warn_of_bad
+
+TAUGHT = "The run learned from labels of its teacher, which nobody has checked: these images count as unlabeled."
 
 
 def next_command(
@@ -37,8 +39,13 @@ def next_command(
     """Pick the photos to label next: those that cover most of what the model is unsure of; or the first ones."""
     if photos is not None and encoder is not None:
         raise ValueError("--encoder chooses the first labels, without a run: leave out RUN, or --encoder.")
-    from debiaspl.deploy.saved import check_inputs
+    from debiaspl.data.listing import list_images
+    from debiaspl.deploy.labeled import labeled_files, learned_from_teacher
+    from debiaspl.deploy.next import learned_by, see_pool, suggest
+    from debiaspl.deploy.saved import check_inputs, load_model
     from debiaspl.files import write_text
+    from debiaspl.photos.encoding import FOLDER, PhotoEncoding, about_kept
+    from debiaspl.training.process import find_device
 
     if photos is None and run is not None and (run / "results.json").is_file():
         photos = features
@@ -47,12 +54,21 @@ def next_command(
     if model_of is not None:
         check_inputs(model_of, photos)
     options.refuse_existing_files(overwrite, {"--out": out, "--page": page})
-    columns = options.table_columns(column)
-    if model_of is None:
-        found, known, model = _first(photos, features, encoder, count, labels, columns, device)
-    else:
-        model = str(model_of)
-        found, known = _next(model_of, network, photos, features, count, labels, columns, device)
+    listing = list_images(photos)
+    known = labeled_files(model_of, photos, listing.files, labels, options.table_columns(column))
+    with progress_bar("images") as show:
+        if model_of is None:
+            kept = features or FOLDER
+            encoding = PhotoEncoding(listing, encoder, find_device(device).type, kept)
+            seen = encoding.pool(range(len(listing.files)), partial(show, "encoding"))
+            chosen_by, note = encoding.encoder.name, about_kept(kept)
+        else:
+            model, watch = load_model(model_of, find_device(device), network), partial(show, "looking")
+            seen = see_pool(model, photos, listing.files, learned_by(model_of), watch, features)
+            chosen_by, note = str(model_of), TAUGHT if labels is None and learned_from_teacher(model_of) else ""
+        found = suggest(listing.files, seen, count, known or {})
+    if note:
+        say(note)
     write_text(out, found.to_csv())
     left_out = "" if known is None else f", {len(known):,} with a label left out"
     say(f"{len(found.picked):,} of {counted(found.unlabeled, 'image')}{left_out}; they are in {out}")
@@ -61,59 +77,6 @@ def next_command(
     if page is not None:
         from debiaspl.report.photo_pages import next_page
 
-        write_text(page, next_page(found, model, photos, out, None if known is None else len(known)))
+        write_text(page, next_page(found, chosen_by, photos, out, None if known is None else len(known)))
         say(f"The page is {page}")
     warn_of_bad(found.bad)
-
-
-def _next(
-    run: Path,
-    network: str | None,
-    photos: Path,
-    features: Path | None,
-    count: int,
-    table: Path | None,
-    columns: Any,
-    device: str | None,
-) -> tuple[Any, dict[str, str] | None]:
-    """What the model of a run asks for, and the photos that have a label, None where that is not known."""
-    from debiaspl.data.listing import list_images
-    from debiaspl.deploy.labeled import labeled_files, learned_from_teacher
-    from debiaspl.deploy.next import learned_by, suggest
-    from debiaspl.deploy.saved import load_model
-    from debiaspl.training.process import find_device
-
-    known = labeled_files(run, photos, list_images(photos).files, table, columns)
-    model = load_model(run, find_device(device), network)
-    with progress_bar("images") as show:
-        found = suggest(model, photos, count, known, partial(show, "looking"), learned_by(run), features)
-    if table is None and learned_from_teacher(run):
-        say("The run learned from labels of its teacher, which nobody has checked: these images count as unlabeled.")
-    return found, known
-
-
-def _first(
-    photos: Path,
-    features: Path | None,
-    encoder: str | None,
-    count: int,
-    table: Path | None,
-    columns: Any,
-    device: str | None,
-) -> tuple[Any, dict[str, str] | None, str]:
-    """The first photos to label, by an encoder; the photos that have a label; and the encoder's name."""
-    from debiaspl.data.listing import list_images
-    from debiaspl.deploy.labeled import labels_of_folder
-    from debiaspl.deploy.next import suggestions
-    from debiaspl.photos.encoding import FOLDER, PhotoEncoding, about_kept
-    from debiaspl.training.process import find_device
-
-    listing, kept = list_images(photos), features or FOLDER
-    known = labels_of_folder(photos, listing.files, table, columns)
-    encoding = PhotoEncoding(listing, encoder, find_device(device).type, kept)
-    with progress_bar("images") as show:
-        rows, pool, skipped = encoding.pool(range(len(listing.files)), partial(show, "encoding"))
-    bad = {listing.files[row]: why for row, why in skipped.items()}
-    found = suggestions(photos, pool, [listing.files[row] for row in rows], count, known, bad)
-    say(about_kept(kept))
-    return found, known, encoding.encoder.name

@@ -7,7 +7,7 @@ from pathlib import Path
 from debiaspl.data import UNLABELED, DataError, GivenLabels
 from debiaspl.data.file_names import FileNames, leads_out
 from debiaspl.data.label_table import USUAL, Columns, read_label_table, tell_assumed
-from debiaspl.data.listing import list_folder
+from debiaspl.data.listing import Listing, list_folder
 from debiaspl.files import digest_of_file, parse_json
 from debiaspl.training import Run, RunError
 
@@ -18,45 +18,40 @@ TEACHER, PERSON = "teacher", "person"
 
 
 def labeled_files(
-    run: Path, photos: Path, files: Sequence[str], table: Path | None = None, columns: Columns = USUAL
+    run: Path | None, photos: Path, files: Sequence[str], table: Path | None = None, columns: Columns = USUAL
 ) -> dict[str, str] | None:
     """Those of ``files`` that need no further label, with their class; None if that is not known.
 
     The labels come from ``table`` if given, otherwise from the run's training labels, if these are its photos,
-    otherwise from ``photos/labels.csv``, which is also meant if ``columns`` are named. A table may name files that no
-    longer exist. Labels of a teacher were not checked by a person and do not count.
+    otherwise from ``photos/labels.csv``, which is also meant if ``columns`` are named; without a run and this table,
+    from class folders beside which there are photos without a label. A table may name files that no longer exist.
     """
     beside = photos / "labels.csv"
     if table is None and columns == USUAL:
-        known = labels_of_run(run, photos)
-        if not beside.is_file() or known:
+        if run is None and not beside.is_file():
+            return _labels_of_folders(photos)
+        known = None if run is None else labels_of_run(run, photos)
+        if known or not beside.is_file():
             return None if known is None else {file: known[file] for file in files if file in known}
-    return _labels_of_table(table or beside, photos, files, columns)
+    names = FileNames(photos, files)
+    rows, assumed = read_label_table(table or beside, columns)
+    tell_assumed(table or beside, assumed)
+    labeled = {names.locate(row.name): row.label for row in rows if row.label is not None}
+    return {file: labeled[file] for file in files if file in labeled}
 
 
-def labels_of_folder(
-    photos: Path, files: Sequence[str], table: Path | None = None, columns: Columns = USUAL
-) -> dict[str, str]:
-    """Those of ``files`` that have a label, with their class: in ``table``, ``photos/labels.csv``, or class folders
-    beside which there are photos without a label."""
-    beside = photos / "labels.csv"
-    if table is not None or columns != USUAL or beside.is_file():
-        return _labels_of_table(table or beside, photos, files, columns)
+def _labels_of_folders(photos: Path) -> dict[str, str]:
     try:
         listing = list_folder(photos)
     except DataError:
         return {}
-    pairs = list(zip(listing.files, listing.labels.tolist(), strict=True))
-    labeled = {file: listing.classes[label] for file, label in pairs if label != UNLABELED}
-    return labeled if len(labeled) < len(pairs) else {}
+    labeled = _labels_in(listing)
+    return labeled if len(labeled) < len(listing.files) else {}
 
 
-def _labels_of_table(table: Path, photos: Path, files: Sequence[str], columns: Columns) -> dict[str, str]:
-    names = FileNames(photos, files)
-    rows, assumed = read_label_table(table, columns)
-    tell_assumed(table, assumed)
-    labeled = {names.locate(row.name): row.label for row in rows if row.label is not None}
-    return {file: labeled[file] for file in files if file in labeled}
+def _labels_in(listing: Listing) -> dict[str, str]:
+    pairs = zip(listing.files, listing.labels.tolist(), strict=True)
+    return {file: listing.classes[label] for file, label in pairs if label != UNLABELED}
 
 
 def learned_from_teacher(run: Path) -> bool:
@@ -91,9 +86,7 @@ def labels_of_run(run: Path, photos: Path) -> dict[str, str] | None:
         listing = list_folder(photos, given.table or None, columns=given.columns, folders=given.folders)
     except (RunError, TypeError, ValueError, OSError):
         return None
-    labels = listing.labels.tolist()
-    pairs = zip(listing.files, labels, strict=True)
-    return {file: listing.classes[label] for file, label in pairs if label != UNLABELED}
+    return _labels_in(listing)
 
 
 def trained_with(run: Path, photos: Path, files: Collection[str]) -> set[str] | None:

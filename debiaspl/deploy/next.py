@@ -14,7 +14,6 @@ from torch import Tensor
 from torch.return_types import topk
 
 from debiaspl.data import UNLABELED, DataError
-from debiaspl.data.listing import list_images
 from debiaspl.data.text import csv_line
 from debiaspl.deploy.saved import SavedModel, chosen_folder
 from debiaspl.features.coverage import NEIGHBOURS, Coverage
@@ -45,6 +44,9 @@ class Pick(NamedTuple):
     place: int
     asked: str
     why: str
+    predicted: str = ""
+    """The prediction of ``debiaspl predict``; empty without a model."""
+    confidence: float | None = None
 
 
 class Learned(NamedTuple):
@@ -97,7 +99,8 @@ class Pool:
             if unsure[place] >= UNSURE:
                 pairs = zip(best.indices[place].tolist(), best.values[place].tolist(), strict=True)
                 why = "unsure: " + ", ".join(f"{self.classes[label]} {100 * share:.0f} %" for label, share in pairs)
-            chosen.append(Pick(place, UNCERTAINTY, why))
+            sure, label = self.probabilities[place].max(-1)
+            chosen.append(Pick(place, UNCERTAINTY, why, self.classes[int(label)], float(sure)))
         return chosen
 
     def _power(self, labels: int) -> float:
@@ -162,23 +165,34 @@ def learned_by(run: Path) -> Learned:
     return Learned(accuracy, sum(counts) if isinstance(counts, list) and counts else None)
 
 
-@dataclass(frozen=True)
-class Suggestion:
-    """A photo to label."""
-
-    file_name: str
-    asked: str
-    why: str
-    predicted: str = ""
-    """The prediction of ``debiaspl predict``; empty without a model."""
-    confidence: float | None = None
+def see_pool(
+    model: SavedModel,
+    root: Path,
+    files: Sequence[str],
+    learned: Learned = UNKNOWN,
+    watch: Callable[[int, int], None] = lambda done, total: None,
+    features: Path | None = None,
+) -> tuple[list[int], Pool, dict[int, str]]:
+    """The positions of those of these files that can be read, what the model sees of them, and why others cannot."""
+    read: list[int] = []
+    parts: list[tuple[Tensor, Tensor]] = []
+    bad: dict[int, str] = {}
+    for seen in model.see(model.photos(root, files), features=features):
+        # Half precision is enough for distances, and 100,000 photos need half the memory.
+        parts.append((seen.features.half().cpu(), seen.probabilities.cpu()))
+        read += seen.positions.tolist()
+        bad |= seen.skipped
+        watch(len(read) + len(bad), len(files))
+    values, probabilities = map(torch.cat, zip(*parts, strict=True))
+    return read, Pool(values, probabilities, model.classes, learned), bad
 
 
 @dataclass(frozen=True)
 class Suggestions:
-    """Photos to label next, the most useful first."""
+    """Photos to label next."""
 
-    picked: list[Suggestion]
+    picked: dict[str, Pick]
+    """By file, the most useful first."""
     unlabeled: int
     """Number of photos that could have been picked."""
     bad: dict[str, str]
@@ -186,54 +200,22 @@ class Suggestions:
 
     def to_csv(self) -> str:
         rows = [COLUMNS]
-        for one in self.picked:
+        for file, one in self.picked.items():
             sure = "" if one.confidence is None else f"{one.confidence:.6f}"
-            rows.append((one.file_name, "", one.asked, one.predicted, sure, one.why))
+            rows.append((file, "", one.asked, one.predicted, sure, one.why))
         return "".join(map(csv_line, rows))
 
 
 def suggest(
-    model: SavedModel,
-    photos: Path | str,
-    count: int,
-    labeled: Mapping[str, str] | None = None,
-    progress: Callable[[int, int], None] = lambda done, total: None,
-    learned: Learned = UNKNOWN,
-    encoded: Path | None = None,
+    files: Sequence[str], seen: tuple[list[int], Pool, dict[int, str]], count: int, labeled: Mapping[str, str]
 ) -> Suggestions:
-    """The ``count`` photos whose labels would help the model most; ``labeled`` ones, files with their class, are left
-    out, and their labels are used for similar photos. ``encoded`` is a folder of features of its
-    encoder."""
-    found = list_images(Path(photos))
-    files: list[str] = []
-    features: list[Tensor] = []
-    probabilities: list[Tensor] = []
-    bad: dict[str, str] = {}
-    for seen in model.see(model.photos(found.root, found.files), features=encoded):
-        # Half precision is enough for distances, and 100,000 photos need half the memory.
-        features.append(seen.features.half().cpu())
-        probabilities.append(seen.probabilities.cpu())
-        files += [found.files[position] for position in seen.positions.tolist()]
-        bad |= {found.files[position]: reason for position, reason in seen.skipped.items()}
-        progress(len(files) + len(bad), len(found.files))
-    every = torch.cat(probabilities)
-    pool = Pool(torch.cat(features), every, model.classes, learned)
-    return suggestions(found.root, pool, files, count, labeled or {}, bad)
-
-
-def suggestions(
-    root: Path, pool: Pool, files: Sequence[str], count: int, labeled: Mapping[str, str], bad: dict[str, str]
-) -> Suggestions:
-    """The choice from a pool of these files of a folder."""
-    taken = {place: labeled[file] for place, file in enumerate(files) if file in labeled}
-    if len(taken) == len(files):
-        what = "can be read" if bad and not files else "is without a label"
-        raise DataError(f"no image of {root} {what}, so there is nothing to pick.")
-    picked = []
-    for place, asked, why in pool.choose(count, taken):
-        if pool.probabilities is None:
-            picked.append(Suggestion(files[place], asked, why))
-        else:
-            sure, label = pool.probabilities[place].max(-1)
-            picked.append(Suggestion(files[place], asked, why, pool.classes[int(label)], float(sure)))
-    return Suggestions(picked, len(files) - len(taken), bad)
+    """The ``count`` photos whose labels would help most, of those that can be read. ``labeled`` ones, files with their
+    class, are left out, and their labels are used for similar photos."""
+    read, pool, skipped = seen
+    names, bad = [files[position] for position in read], {files[position]: why for position, why in skipped.items()}
+    taken = {place: labeled[file] for place, file in enumerate(names) if file in labeled}
+    if len(taken) == len(names):
+        what = "can be read" if bad and not names else "is without a label"
+        raise DataError(f"no image {what}, so there is nothing to pick.")
+    picked = {names[one.place]: one for one in pool.choose(count, taken)}
+    return Suggestions(picked, len(names) - len(taken), bad)

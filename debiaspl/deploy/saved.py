@@ -75,20 +75,20 @@ class SavedModel:
         lazy = LazyImages(FolderFiles(root, tuple(files)), torch.arange(len(files)), self.size, self.channels)
         return ImageSet(lazy, torch.full((len(files),), UNLABELED), self.classes, tuple(files))
 
-    def see(self, images: ImageSet, workers: int | None = None, features: Path | None = None) -> Iterator[Seen]:
+    def see(self, images: ImageSet, features: Path | None = None) -> Iterator[Seen]:
         """Features and probabilities of a whole set, batch by batch. ``features`` is a folder in which the features of
         the run's encoder are kept: what it has is not computed again."""
-        for seen in self.see_usual(images, workers, features):
+        for seen in self.see_usual(images, features):
             if self.shares is not None:
                 seen = seen._replace(probabilities=self.shares.adjusted(seen.probabilities))
             yield seen
 
-    def see_usual(self, images: ImageSet, workers: int | None = None, features: Path | None = None) -> Iterator[Seen]:
+    def see_usual(self, images: ImageSet, features: Path | None = None) -> Iterator[Seen]:
         """The same with the network's own probabilities."""
         if features is not None:
             return self._see_encoded(images, features)
         size = max(1, min(MOST_IMAGES, MOST_BYTES // (self.channels * self.size[0] * self.size[1])))
-        return predict_set(self.network, images, size, workers=workers)
+        return predict_set(self.network, images, size)
 
     @torch.no_grad()
     def _see_encoded(self, images: ImageSet, folder: Path) -> Iterator[Seen]:

@@ -2,13 +2,14 @@
 worth, after every ten of them."""
 
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from debiaspl.data.listing import Listing
-from debiaspl.deploy.next import RANDOM, UNKNOWN, Learned, Pool
+from debiaspl.deploy.next import RANDOM, UNKNOWN, Learned, Pool, see_pool
 from debiaspl.label.table import Table
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from debiaspl.photos.encoding import PhotoEncoding
 
 FIRST = 500
-"""Images that are encoded before the first choice."""
+"""Images that are encoded before the first choice; each time after it, twice as many."""
 MOST = 20_000
 """Images that are compared at a time. Of a larger folder, others in random order come after them, until all were."""
 EVERY = 10
@@ -30,6 +31,11 @@ MOST_OTHERS = 5_000
 """Images without a label whose predictions are looked at, so that an estimate takes seconds in any folder."""
 SHOWN = 20
 """Labels that are shown for a second look."""
+
+
+Read = Callable[[Sequence[int], Callable[[int, int], None]], tuple[list[int], Pool, dict[int, str]]]
+"""Reads these images: those that can be read, a pool of them, and why others cannot. The second argument is called with
+the number done and the total, and may raise."""
 
 
 class Doubt(NamedTuple):
@@ -97,20 +103,26 @@ class Stopped(Exception):  # noqa: N818 - not an error
 
 
 class Guide:
-    """Chooses among the images that it has read."""
+    """Chooses ``count`` images at a time among those that it has read."""
 
-    count: int
-    """Images that are chosen at a time."""
-
-    def __init__(self, files: Sequence[str], table: Table, classes: Sequence[str]) -> None:
+    def __init__(
+        self,
+        read: Read,
+        files: Sequence[str],
+        table: Table,
+        classes: Sequence[str],
+        first: int = MOST,
+        count: int = 200,
+    ) -> None:
+        """``first`` is how many images are read before the first choice."""
         self._files, self._table, self._classes, total = files, table, classes, len(files)
+        self._read, self._count = read, count
         self._order = random.Random(0).sample(range(total), total)
         self._start = self._end = 0
         self._keys: list[int] = []
         self._pool: Pool | None = None
         self.looked, self.total = 0, total
-        self.first = min(MOST, total)
-        """Images that are read before the first choice."""
+        self.first = min(first, total)
         self.unreadable: dict[int, str] = {}
         """Image -> reason."""
         self.stopped = False
@@ -128,18 +140,16 @@ class Guide:
         now = self._order[self._start : self._end]
         answers, further = self._table.answers, set(now)
         now += [key for key, file in enumerate(self._files) if file in answers and key not in further]
-        self._read(now)
+        self._keys, self._pool, unreadable = self._read(now, self._watch)
+        self.unreadable |= unreadable
         self._watch(self._end - self._start, self._end - self._start)
         return self._end < self.total
-
-    def _read(self, keys: Sequence[int]) -> None:
-        """Make a pool of these images."""
-        raise NotImplementedError
 
     def _watch(self, done: int, total: int) -> None:
         self.looked = min(self._start + done, self._end)
         if self.stopped:
             raise Stopped
+        self.estimate()
 
     def choose(self, answered: set[int]) -> list[tuple[int, str]]:
         """Images to show next, and how they were chosen; none if all that were read are answered."""
@@ -147,7 +157,7 @@ class Guide:
         labels = {place: answers.get(self._files[key]) for place, key in enumerate(self._keys) if key in answered}
         if self._pool is None or len(labels) == len(self._keys):
             return []
-        chosen = {pick.place: pick.asked for pick in self._pool.choose(self.count, labels)}
+        chosen = {pick.place: pick.asked for pick in self._pool.choose(self._count, labels)}
         left = [place for place in range(len(self._keys)) if place not in labels]
         coverage, lots = iter(chosen), iter(random.Random(len(labels)).sample(left, len(left)))
         mixed: dict[int, str] = {}
@@ -176,59 +186,31 @@ class Guide:
         return f"The images are being read: {self.looked:,} of {self.total:,}.{by_chance}"
 
 
-class EncoderGuide(Guide):
-    """Images that cover most of those that are encoded. At first, each time twice as many are encoded as before."""
+def encoder_guide(listing: Listing, name: str, folder: Path, table: Table, classes: Sequence[str]) -> Guide:
+    """Chooses images that cover most of those that are encoded. ``folder`` is where features are kept."""
 
-    count = 1_000
+    @cache
+    def encoding() -> "PhotoEncoding":
+        from debiaspl.photos.encoding import PhotoEncoding
+        from debiaspl.training.process import find_device
 
-    def __init__(self, listing: Listing, name: str, folder: Path, table: Table, classes: Sequence[str]) -> None:
-        """``folder`` is where features are kept."""
-        super().__init__(listing.files, table, classes)
-        self._listing, self._name, self._folder = listing, name, folder
-        self.first = min(FIRST, self.total)
-        self._encoding: PhotoEncoding | None = None
+        return PhotoEncoding(listing, name, find_device(None).type, folder)
 
-    def _read(self, keys: Sequence[int]) -> None:
-        if self._encoding is None:
-            from debiaspl.photos.encoding import PhotoEncoding
-            from debiaspl.training.process import find_device
-
-            self._encoding = PhotoEncoding(self._listing, self._name, find_device(None).type, self._folder)
-        self._keys, self._pool, unreadable = self._encoding.pool(keys, self._watch)
-        self.unreadable |= unreadable
-
-    def _watch(self, done: int, total: int) -> None:
-        super()._watch(done, total)
-        self.estimate()
+    return Guide(lambda keys, watch: encoding().pool(keys, watch), listing.files, table, classes, FIRST, 1_000)
 
 
-class RunGuide(Guide):
-    """Images that ``debiaspl next`` would pick."""
+def run_guide(
+    model: "SavedModel",
+    root: Path,
+    files: Sequence[str],
+    table: Table,
+    classes: Sequence[str],
+    learned: Learned = UNKNOWN,
+) -> Guide:
+    """Chooses images that ``debiaspl next`` would pick."""
 
-    count = 200
+    def read(keys: Sequence[int], watch: Callable[[int, int], None]) -> tuple[list[int], Pool, dict[int, str]]:
+        read, pool, skipped = see_pool(model, root, [files[key] for key in keys], learned, watch)
+        return [keys[place] for place in read], pool, {keys[place]: why for place, why in skipped.items()}
 
-    def __init__(
-        self,
-        model: "SavedModel",
-        root: Path,
-        files: Sequence[str],
-        table: Table,
-        classes: Sequence[str],
-        learned: Learned = UNKNOWN,
-    ) -> None:
-        super().__init__(files, table, classes)
-        self._model, self._root, self._learned = model, root, learned
-
-    def _read(self, keys: Sequence[int]) -> None:
-        import torch
-
-        read, features, probabilities = list[int](), [], []
-        images = self._model.photos(self._root, [self._files[key] for key in keys])
-        for seen in self._model.see(images, workers=1):
-            features.append(seen.features.cpu())
-            probabilities.append(seen.probabilities.cpu())
-            read += [keys[position] for position in seen.positions.tolist()]
-            self.unreadable |= {keys[position]: why for position, why in seen.skipped.items()}
-            self._watch(len(read), len(keys))
-        self._keys = read
-        self._pool = Pool(torch.cat(features), torch.cat(probabilities), self._model.classes, self._learned)
+    return Guide(read, files, table, classes)

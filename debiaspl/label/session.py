@@ -23,7 +23,7 @@ from debiaspl.encoders.efficientnet import NAME
 from debiaspl.encoders.network import lite0_is_installed
 from debiaspl.files import Busy, remove_leftovers
 from debiaspl.files import locked as lock_file
-from debiaspl.label.guide import EncoderGuide, Guide, RunGuide
+from debiaspl.label.guide import Guide, encoder_guide, run_guide
 from debiaspl.label.order import Order
 from debiaspl.label.table import Table, why_unnameable
 from debiaspl.photos.encoding import FOLDER
@@ -245,10 +245,10 @@ def open_session(
         if model is not None and run is not None:
             from debiaspl.deploy.next import learned_by
 
-            guide = RunGuide(model, photos, files, table, classes, learned_by(run))
+            guide = run_guide(model, photos, files, table, classes, learned_by(run))
             encoder = getattr(model.network, "source", None)
         elif encoder is not None:
-            guide = EncoderGuide(listing, encoder, features, table, classes)
+            guide = encoder_guide(listing, encoder, features, table, classes)
         with Session(photos, files, classes, table, guide, encoder).guided() as session:
             yield session
 

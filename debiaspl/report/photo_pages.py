@@ -30,14 +30,14 @@ def next_page(found: Suggestions, model: str, photos: Path, table: Path, labeled
         "labeled": labeled,
         "picked": [
             {
-                "name": one.file_name,
+                "name": file,
                 "predicted": short_name(one.predicted),
                 "confidence": rounded(one.confidence),
                 "why": one.why,
             }
-            for one in found.picked
+            for file, one in found.picked.items()
         ],
-        "pictures": thumbnails((one.file_name for one in found.picked), images_in(photos, NEXT_SIDE, linked=True)),
+        "pictures": thumbnails(found.picked, images_in(photos, NEXT_SIDE, linked=True)),
     }
     return build_page(f"To label next in {photos}", values)
 

@@ -11,8 +11,9 @@ from typer.testing import CliRunner
 
 from debiaspl.cli import app
 from debiaspl.data.label_table import Columns
+from debiaspl.data.listing import list_images
 from debiaspl.deploy.labeled import labeled_files, learned_from_teacher
-from debiaspl.deploy.next import SETTLED, Learned, Pool, learned_by, suggest, two_best, with_given_labels
+from debiaspl.deploy.next import SETTLED, Learned, Pool, learned_by, see_pool, suggest, two_best, with_given_labels
 from debiaspl.features.coverage import NEIGHBOURS, Coverage
 from debiaspl.graph import Graph
 from debiaspl.training import Choice, Recipe, Run
@@ -177,9 +178,10 @@ def test_tables_of_all_kinds_tell_which_photos_have_a_label(run, photos, tmp_pat
 
 
 def test_reasons_name_the_two_best_classes(model, photos):
-    found = suggest(model, photos, 3, {"china/0000.jpg": "china"}, learned=Learned(0.5))
+    files = list_images(photos).files
+    found = suggest(files, see_pool(model, photos, files, Learned(0.5)), 3, {"china/0000.jpg": "china"})
     assert found.unlabeled == 23
-    for one in found.picked:
+    for one in found.picked.values():
         assert one.why.startswith("unsure: ")
         assert "china " in one.why
         assert "flower " in one.why

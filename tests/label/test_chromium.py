@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from debiaspl.label.guide import EncoderGuide
+from debiaspl.label.guide import Guide
 from tests.label.made import CLASSES, served, write_photos
 from tests.label.process import Labelling
 from tests.label.test_standing import learned, waited
@@ -226,7 +226,7 @@ def test_a_file_that_breaks_while_it_waits_is_left_out_and_named(tmp_path, chrom
 
 
 def test_what_the_labels_are_worth_and_a_second_look(tmp_path, chromium, monkeypatch):
-    monkeypatch.setattr(EncoderGuide, "learn", learned)
+    monkeypatch.setattr(Guide, "learn", learned)
     with served(write_photos(tmp_path, 60), encoder="any", features=tmp_path / "features") as client:
         page = opened(chromium, client.url)
         assert page.evaluate("document.getElementById('doubts').hidden")

@@ -13,7 +13,7 @@ from debiaspl.deploy.next import Pool, learned_by
 from debiaspl.deploy.saved import SavedModel
 from debiaspl.features import choose
 from debiaspl.label import guide as guide_module
-from debiaspl.label.guide import EncoderGuide, RunGuide, Stopped
+from debiaspl.label.guide import Guide, Stopped, encoder_guide, run_guide
 from debiaspl.models import MODELS
 from debiaspl.photos.encoding import PhotoEncoding
 from debiaspl.training import train
@@ -33,7 +33,7 @@ def test_it_names_what_next_would_pick_and_nothing_that_was_answered(tmp_path, m
     root = write_photos(tmp_path, 20)
     (root / "007.jpg").write_bytes(b"damaged")
     files = tuple(f"{number:03d}.jpg" for number in range(20))
-    guide = RunGuide(model, root, files, Table({"003.jpg": "a", "009.jpg": None}), model.classes)
+    guide = run_guide(model, root, files, Table({"003.jpg": "a", "009.jpg": None}), model.classes)
     assert guide.note == "The images are being read: 0 of 20. They come in random order until 20 are read."
     assert not guide.learn()
     assert (guide.note, list(guide.unreadable)) == ("", [7])
@@ -63,7 +63,7 @@ def encoder(tmp_path_factory):
 def test_an_encoder_chooses_by_coverage_and_encodes_twice_as_many_each_time(tmp_path, encoder, monkeypatch):
     monkeypatch.setattr(guide_module, "FIRST", 8)
     listing = list_images(write_photos(tmp_path / "photos", 20))
-    guide = EncoderGuide(listing, encoder, tmp_path / "features", Table(), ("a", "b"))
+    guide = encoder_guide(listing, encoder, tmp_path / "features", Table(), ("a", "b"))
     assert guide.choose(set()) == []
     for read in (8, 16, 20):
         assert guide.learn() == (read < 20)
@@ -129,7 +129,7 @@ def test_an_answer_does_not_wait_for_the_encoder(tmp_path, monkeypatch):
             time.sleep(0.01)
         raise Stopped
 
-    monkeypatch.setattr(EncoderGuide, "learn", learn)
+    monkeypatch.setattr(Guide, "learn", learn)
     with served(write_photos(tmp_path, 12), encoder="any", features=tmp_path / "features") as client:
         assert started.wait(20)
         for number in range(12):
@@ -149,7 +149,7 @@ def test_a_trained_run_gives_its_classes_and_its_choice(tmp_path):
         client.answer(3)
         model = load_model(tmp_path / "run")
         files = sorted(path.name for path in photos.glob("*.jpg"))
-        guide = RunGuide(model, photos, files, Table(), model.classes, learned_by(tmp_path / "run"))
+        guide = run_guide(model, photos, files, Table(), model.classes, learned_by(tmp_path / "run"))
         guide.learn()
         wanted = [key for key, _ in guide.choose(set())]
         deadline = time.monotonic() + 20
@@ -172,9 +172,9 @@ def test_of_a_large_folder_some_are_compared_at_a_time_until_all_were(by, tmp_pa
     monkeypatch.setattr(guide_module, "FIRST", 4)
     root, answers = write_photos(tmp_path / "photos", 20), Table({"003.jpg": "a", "009.jpg": None})
     if by == "run":
-        guide = RunGuide(model, root, list_images(root).files, answers, model.classes)
+        guide = run_guide(model, root, list_images(root).files, answers, model.classes)
     else:
-        guide = EncoderGuide(list_images(root), encoder, tmp_path / "features", answers, ("a", "b"))
+        guide = encoder_guide(list_images(root), encoder, tmp_path / "features", answers, ("a", "b"))
     seen = []
     while True:
         more = guide.learn()

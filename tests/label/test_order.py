@@ -21,7 +21,7 @@ class Listed(Guide):
     """Reads nothing, waits where it is told to, and names these images in turn."""
 
     def __init__(self, *lists, rounds=1):
-        super().__init__((), Table(), ())
+        super().__init__(None, (), Table(), ())
         self.lists, self.rounds, self.asked_with = list(lists), rounds, []
         self.gate = threading.Event()
 

@@ -5,7 +5,7 @@ import time
 import pytest
 
 from debiaspl.deploy.next import Pool
-from debiaspl.label.guide import EVERY, EncoderGuide, standing
+from debiaspl.label.guide import EVERY, Guide, standing
 from tests.features.test_estimate import made
 from tests.label.made import CLASSES, served, write_photos
 
@@ -49,7 +49,7 @@ def learned(guide) -> bool:
 
 @pytest.fixture
 def client(tmp_path, monkeypatch):
-    monkeypatch.setattr(EncoderGuide, "learn", learned)
+    monkeypatch.setattr(Guide, "learn", learned)
     with served(write_photos(tmp_path, 60), encoder="any", features=tmp_path / "features") as one:
         one.table = tmp_path / "labels.csv"
         yield one

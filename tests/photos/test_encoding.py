@@ -7,7 +7,7 @@ from typer.testing import CliRunner
 
 from debiaspl.cli import app
 from debiaspl.data.listing import list_images
-from debiaspl.deploy.labeled import labels_of_folder
+from debiaspl.deploy.labeled import labeled_files
 from debiaspl.features import choose
 from debiaspl.photos.encoding import FOLDER, PhotoEncoding
 from tests.data.photos import write_folder
@@ -51,7 +51,7 @@ def test_a_run_or_an_encoder(place, options):
 def test_class_folders_are_labels_if_something_is_left(tmp_path):
     photos = write_folder(tmp_path / "photos", per_class=2)
     files = list_images(photos).files
-    assert labels_of_folder(photos, files) == {}
+    assert labeled_files(None, photos, files) == {}
     (photos / "unlabeled").mkdir()
     (photos / files[0]).rename(photos / "unlabeled" / "new.jpg")
-    assert set(labels_of_folder(photos, list_images(photos).files)) == set(files[1:])
+    assert set(labeled_files(None, photos, list_images(photos).files)) == set(files[1:])
