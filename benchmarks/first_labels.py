@@ -26,7 +26,7 @@ import torch.nn.functional as F
 from benchmarks.drawn import Drawn, encoded, parsed, record
 from benchmarks.photos import ROOT
 from debiaspl.features import choose
-from debiaspl.graph.clusters import clusters
+from debiaspl.graph.neighbours import clusters
 
 LABELS = (1, 2, 5, 20)
 """Of each class, on average."""

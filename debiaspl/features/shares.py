@@ -18,12 +18,12 @@ The sum is right for most photos (``photos``). Without the logarithm of the shar
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import sqrt
-from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 
 from debiaspl.data.task import fold_of
+from debiaspl.graph import Linear, logistic
 
 PHOTOS, CLASSES = "photos", "classes"
 """What is optimised: most photos right, or every class the same."""
@@ -43,52 +43,9 @@ FIRST = 1 / 3
 TRUST = 30.0
 """Weight of the labels of a regression beside its penalty on the squared weights: within .3 points between 10 and 100
 on EuroSAT and flowers20 with long tails."""
-ITERATIONS = 100
 MOST = 2**28
 """Rows times columns times classes: what one pass of a regression may cost, some .1 s."""
 CHUNK = 8192
-
-
-class Linear(NamedTuple):
-    """A linear classifier of rows, float32, on the CPU."""
-
-    weight: Tensor
-    """(C, D)."""
-    bias: Tensor
-
-    def predict(self, rows: Tensor) -> Tensor:
-        return torch.cat([(part.cpu() @ self.weight.T + self.bias).argmax(-1) for part in torch.split(rows, CHUNK)])
-
-
-@torch.no_grad()
-def logistic(
-    rows: Tensor, label: Tensor, num_classes: int, balanced: bool = False, start: Linear | None = None
-) -> Linear:
-    """Logistic regression on rows of about length 1, by L-BFGS: it minimises ``TRUST`` times the summed cross-entropy
-    plus half of the squared weights. ``balanced`` gives every class the same total weight; ``start`` solves a similar
-    problem."""
-    rows, label = rows.float().cpu(), label.cpu()
-    counts = torch.bincount(label, minlength=num_classes)
-    every = len(label) / (int((counts > 0).sum()) * counts.clamp_min(1)) if balanced else torch.ones(num_classes)
-    weight, true = TRUST * every[label][:, None], label[:, None]
-    both = torch.zeros(num_classes, rows.shape[1] + 1)
-    if start is not None:
-        both = torch.cat((start.weight, start.bias[:, None]), 1)
-    weights, bias = both[:, :-1], both[:, -1]
-
-    def cost() -> Tensor:
-        chance = torch.addmm(bias, rows, weights.T).log_softmax(-1)
-        loss = -(weight * chance.gather(1, true)).double().sum() + weights.double().square().sum() / 2
-        slope = chance.exp_()
-        slope.scatter_add_(1, true, torch.full_like(weight, -1.0))
-        slope *= weight
-        both.grad = torch.cat((slope.T @ rows + weights, slope.sum(0)[:, None]), 1)
-        return loss
-
-    # scipy's takes seven times as long for a hundred classes.
-    search = torch.optim.LBFGS([both], max_iter=ITERATIONS, line_search_fn="strong_wolfe")
-    search.step(cost)  # type: ignore[no-untyped-call]  # torch leaves it without types
-    return Linear(weights.contiguous(), bias.contiguous())
 
 
 @dataclass(frozen=True, eq=False)
@@ -194,9 +151,9 @@ def _of_regression(
     # Its weights lie in the space of the labeled rows, which has fewer dimensions.
     basis, own = torch.linalg.qr(given.T)
     own, unlabeled = own.T.contiguous(), unlabeled @ basis
-    whole = logistic(own, true, num_classes, balanced=True)
+    whole = logistic(own, true, num_classes, TRUST, balanced=True)
     kept = [fold != number for number in range(FOLDS)]
-    parts = [logistic(own[rows], true[rows], num_classes, balanced=True, start=whole) for rows in kept]
+    parts = [logistic(own[rows], true[rows], num_classes, TRUST, True, whole) for rows in kept]
     shares, *made = (count_shares(one.predict(unlabeled), num_classes) for one in (whole, *parts))
     spread = torch.stack(made)
     return shares, (FOLDS - 1) / FOLDS * (spread - spread.mean(0)).square().sum(0)
@@ -247,7 +204,7 @@ def blend(
 
     def second(of: Tensor) -> Linear:
         kept, label = surest(*spread(of), labels.cpu(), MOST // (rows.shape[1] * classes))
-        fitted = logistic(rows[kept.to(rows.device)] / length, label[kept], classes)
+        fitted = logistic(rows[kept.to(rows.device)].cpu() / length, label[kept], classes, TRUST)
         return fitted._replace(weight=fitted.weight / length)
 
     # Once more, with the shares that both together count: half the error where labels are five of each class.

@@ -20,8 +20,8 @@ CHECKED = 400
 """Vectors of that sample."""
 CLOSE = 1e-6
 """Cosines that differ less are equal."""
-ROUNDS = 5
-"""Iterations of k-means, which makes the cells."""
+ROUNDS, CLUSTER_ROUNDS = 5, 20
+"""Iterations of k-means that make cells, and clusters."""
 POWER = 3.0
 """Weight of an edge: this power of the cosine."""
 SAMPLED = 64
@@ -59,9 +59,9 @@ class Nearest(NamedTuple):
         order = similarity.argsort(dim=1, descending=True, stable=True)[:, :count]
         return Nearest(places.gather(1, order), similarity.gather(1, order), self.recall)
 
-    def weights(self, power: float = POWER) -> Tensor:
-        """Weights of the edges, not normalised: cosine ** power, 0 for negative cosines, float32, (N, k)."""
-        return self.similarity.clamp_min(0).pow(power)
+    def weights(self) -> Tensor:
+        """Weights of the edges, not normalised: cosine ** 3, 0 for negative cosines, float32, (N, k)."""
+        return self.similarity.clamp_min(0).pow(POWER)
 
 
 def directions(vectors: Tensor, mean: Tensor) -> Tensor:
@@ -161,17 +161,38 @@ def _by_nearness(units: Tensor, centres: Tensor) -> Iterator[Tensor]:
 
 
 def _centres(units: Tensor) -> Tensor:
-    """Cell centres by spherical k-means; the number of cells is the square root of the number of vectors."""
+    """Cell centres; the number of cells is the square root of the number of vectors."""
     cells = max(int(len(units) ** 0.5), 1)
     some = units[_random(len(units), SAMPLED * cells).to(units.device)]
-    centres = some[:cells].clone()
-    for _ in range(ROUNDS):
-        home = _nearest_centres(some, centres)[:, 0]
-        order = home.argsort(stable=True)
+    return _k_means(some, some[:cells], ROUNDS)
+
+
+def _k_means(units: Tensor, centres: Tensor, rounds: int) -> Tensor:
+    """Spherical k-means from these centres. A cluster that loses all members keeps its centre."""
+    for _ in range(rounds):
+        home = _nearest_centres(units, centres)[:, 0]
         counts = torch.bincount(home, minlength=len(centres))
-        sums = torch.segment_reduce(some[order], "sum", lengths=counts)
+        sums = torch.segment_reduce(units[home.argsort(stable=True)], "sum", lengths=counts)
         centres = torch.where(counts[:, None] > 0, F.normalize(sums, dim=-1), centres)
     return centres
+
+
+@torch.no_grad()
+def clusters(units: Tensor, count: int, seed: int = 0) -> Tensor:
+    """Cluster number of each row of ``units``, (N, D), which have length 1: int64, (N,), below ``count``. The first
+    centres are drawn by k-means++ (Arthur and Vassilvitskii, 2007), with a probability that grows with the squared
+    distance to those drawn before."""
+    if not 1 <= count <= len(units):
+        raise ValueError(f"count is {count} clusters, expected 1 to {len(units)}: there are {len(units)} vectors.")
+    generator = torch.Generator().manual_seed(seed)
+    centres = units[torch.randint(len(units), (1,), generator=generator)]
+    closest = torch.full((len(units),), -1.0, device=units.device)
+    for _ in range(count - 1):
+        closest = torch.maximum(closest, units @ centres[-1])
+        distance = (2 - 2 * closest).clamp_min(0).cpu().double()
+        distance = distance if float(distance.sum()) > 0 else torch.ones_like(distance)  # all vectors are equal
+        centres = torch.cat((centres, units[torch.multinomial(distance, 1, generator=generator)]))
+    return _nearest_centres(units, _k_means(units, centres, CLUSTER_ROUNDS))[:, 0]
 
 
 def _random(size: int, count: int, seed: int = 0) -> Tensor:

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from debiaspl.graph.neighbours import POWER, Nearest, directions, nearest
+from debiaspl.graph.neighbours import Nearest, directions, nearest
 
 COLUMNS = 16
 """Classes that are propagated at the same time."""
@@ -34,11 +34,10 @@ class Graph:
     near: Nearest
     """All neighbours that were searched, of which the graph uses the first ``neighbours``."""
     neighbours: int
-    power: float
 
     @classmethod
     @torch.no_grad()
-    def of(cls, vectors: Tensor, neighbours: int = 10, power: float = POWER, search: int = 0) -> "Graph":
+    def of(cls, vectors: Tensor, neighbours: int = 10, search: int = 0) -> "Graph":
         """The graph of the rows of ``vectors``, (N, D), on their device. With a larger ``search``, so many neighbours
         are searched and kept in ``near``, for whoever needs more of them than the graph."""
         if vectors.ndim != 2 or len(vectors) < 2:
@@ -47,28 +46,28 @@ class Graph:
         units = directions(vectors, mean)
         neighbours = min(neighbours, len(units) - 1)
         near = nearest(units, min(max(search, neighbours), len(units) - 1))
-        return cls._joined(mean, units, near, neighbours, power)
+        return cls._joined(mean, units, near, neighbours)
 
     @classmethod
-    def _joined(cls, mean: Tensor, units: Tensor, near: Nearest, neighbours: int, power: float) -> "Graph":
+    def _joined(cls, mean: Tensor, units: Tensor, near: Nearest, neighbours: int) -> "Graph":
         """The graph whose edges lead to the first ``neighbours`` of ``near``."""
         from scipy import sparse
 
         used = near.first(neighbours)
-        weight = used.weights(power).double().flatten().cpu().numpy()
+        weight = used.weights().double().flatten().cpu().numpy()
         size = len(used.places)
         rows = np.repeat(np.arange(size), neighbours)
         edges = sparse.csr_array((weight, (rows, used.places.flatten().cpu().numpy())), shape=(size, size))
         symmetric = edges + edges.T
         degree = symmetric.sum(axis=1)
         scale = sparse.diags_array(1 / np.sqrt(np.where(degree > 0, degree, 1)))
-        return cls(mean, units, (scale @ symmetric @ scale).tocsr(), near, neighbours, power)
+        return cls(mean, units, (scale @ symmetric @ scale).tocsr(), near, neighbours)
 
     def with_copies(self, rows: Tensor) -> "Graph":
         """The graph with a copy of each of ``rows``, after all others. Labels that spread from copies reach the rows
         themselves as their nearest neighbours do."""
         near = self.near.first(self.neighbours).with_copies(rows)
-        return self._joined(self.mean, self.units, near, self.neighbours, self.power)
+        return self._joined(self.mean, self.units, near, self.neighbours)
 
     @torch.no_grad()
     def spread(self, labels: Tensor, num_classes: int, alpha: float = 0.9) -> Tensor:
@@ -125,7 +124,7 @@ class Graph:
     def carried(self, probabilities: Tensor, vectors: Tensor) -> Tensor:
         """Probabilities for other vectors, (M, C): weighted means over their nearest neighbours in the graph."""
         near = nearest(directions(vectors.to(self.units.device), self.mean), self.neighbours, self.units)
-        return _shares(torch.einsum("nk,nkc->nc", near.weights(self.power).cpu(), probabilities[near.places.cpu()]))
+        return _shares(torch.einsum("nk,nkc->nc", near.weights().cpu(), probabilities[near.places.cpu()]))
 
 
 def _solved(weights: Any, given: Any, alpha: float) -> Any:

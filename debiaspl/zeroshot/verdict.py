@@ -23,7 +23,7 @@ from torch import Tensor
 from debiaspl.data import ImageSet
 from debiaspl.encoders.templates import TEMPLATES
 from debiaspl.graph import directions
-from debiaspl.graph.clusters import clusters
+from debiaspl.graph.neighbours import clusters
 from debiaspl.zeroshot.predictions import Predictions
 from debiaspl.zeroshot.teacher import EncodingTeacher
 

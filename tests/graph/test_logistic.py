@@ -1,12 +1,12 @@
-"""CLIP's linear probe: the minimum, the labels that are held out, and the penalty that they choose."""
+"""Logistic regression beside plain loops; the labels that CLIP's linear probe holds out, and its penalty."""
 
 import pytest
 import torch
 from torch import Tensor
 
-from debiaspl.graph import probe_weights
-from debiaspl.graph.logistic import held_out_shots, logistic
-from tests.reference import probe
+from debiaspl.graph import logistic, probe_weights
+from debiaspl.graph.logistic import held_out_shots
+from tests.reference import logistic as slow
 
 
 def drawn(per_class: int, classes: int = 3, seed: int = 0) -> tuple[Tensor, Tensor]:
@@ -16,23 +16,37 @@ def drawn(per_class: int, classes: int = 3, seed: int = 0) -> tuple[Tensor, Tens
     return centres[labels] + torch.randn(len(labels), 4, generator=generator, dtype=torch.float64), labels
 
 
+@pytest.mark.parametrize("balanced", [False, True])
 @pytest.mark.parametrize("cost", [1e-3, 1.0, 100.0])
-def test_no_change_of_a_weight_makes_the_objective_smaller(cost):
+def test_no_change_of_a_weight_makes_the_objective_smaller(cost, balanced):
     rows, labels = drawn(5)
-    weights = logistic(rows, labels, cost).tolist()
-    data = rows.tolist(), labels.tolist()
-    least = probe.objective(weights, *data, cost)
+    rows, labels = rows[:-2], labels[:-2]  # not as many of each class
+    fitted = logistic(rows, labels, 3, cost, balanced)
+
+    def objective(weights: list[list[float]]) -> float:
+        return slow.objective(weights, rows.tolist(), labels.tolist(), cost, balanced)
+
+    weights = torch.cat((fitted.weight, fitted.bias[:, None]), 1).tolist()
+    least = objective(weights)
     for number in range(3):
         for column in range(5):
             for change in (-1e-2, 1e-2):
                 moved = [list(weight) for weight in weights]
                 moved[number][column] += change
-                assert probe.objective(moved, *data, cost) > least
+                assert objective(moved) > least
+
+
+def test_a_start_changes_little_and_a_class_may_have_no_label():
+    rows, labels = drawn(8)
+    cold = logistic(rows, labels, 4, 30.0, balanced=True)
+    warm = logistic(rows, labels, 4, 30.0, True, start=logistic(rows[::2], labels[::2], 4, 30.0))
+    torch.testing.assert_close(cold.weight, warm.weight, rtol=1e-3, atol=1e-3)
+    assert set(cold.predict(rows).tolist()) == {0, 1, 2}
 
 
 @pytest.mark.parametrize("labels", [[0, 1, 0, 1, 0, 2], [0] * 20 + [1] * 3, [2, 1, 0]])
 def test_up_to_four_labels_of_a_class_are_held_out_but_never_more_than_half(labels):
-    assert held_out_shots(torch.tensor(labels)).tolist() == probe.held_out(labels)
+    assert held_out_shots(torch.tensor(labels)).tolist() == slow.held_out(labels)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -41,14 +55,13 @@ def test_the_penalty_is_that_of_the_slow_search(seed):
     out = held_out_shots(labels)
 
     def accuracy(power: float) -> float:
-        weights = logistic(rows[~out], labels[~out], 10**power)
-        scores = rows[out] @ weights[:, :-1].T + weights[:, -1]
-        return float((scores.argmax(-1) == labels[out]).double().mean())
+        fitted = logistic(rows[~out], labels[~out], 3, 10**power)
+        return float((fitted.predict(rows[out]) == labels[out]).double().mean())
 
-    expected = logistic(rows, labels, 10 ** probe.best_power(accuracy)).float()
+    expected = logistic(rows, labels, 3, 10 ** slow.best_power(accuracy))
     weight, bias = probe_weights(rows, labels, 3)
-    torch.testing.assert_close(weight, expected[:, :-1])
-    torch.testing.assert_close(bias, expected[:, -1])
+    torch.testing.assert_close(weight, expected.weight.float())
+    torch.testing.assert_close(bias, expected.bias.float())
 
 
 def test_a_class_without_a_label_is_never_predicted_and_one_label_each_is_enough():

@@ -1,25 +1,41 @@
-"""Logistic regression with a penalty, from its definition, with plain loops."""
+"""Logistic regression and the search of the linear probe, with plain loops over Python floats."""
 
-import math
-from collections.abc import Sequence
+from collections.abc import Callable
+
+from tests.reference.paper import Vector, cross_entropy
 
 
-def cost(
-    rows: Sequence[Sequence[float]],
-    label: Sequence[int],
-    weights: Sequence[Sequence[float]],
-    bias: Sequence[float],
-    trust: float,
-    balanced: bool,
-) -> float:
-    """``trust`` times the summed cross-entropy plus half of the squared weights. Balanced: the labels of every class
-    weigh as much as all labels divided by the classes that have some."""
-    total = 0.0
-    for row, own in zip(rows, label, strict=True):
-        scores = [
-            sum(a * b for a, b in zip(row, vector, strict=True)) + c for vector, c in zip(weights, bias, strict=True)
-        ]
-        chance = math.exp(scores[own]) / sum(map(math.exp, scores))
-        share = len(label) / (len(set(label)) * list(label).count(own)) if balanced else 1.0
-        total -= trust * share * math.log(chance)
-    return total + sum(value * value for vector in weights for value in vector) / 2
+def objective(weights: list[Vector], rows: list[Vector], labels: list[int], cost: float, balanced: bool) -> float:
+    """|W|^2 / 2 + c * sum of cross-entropies; the last weight of a class is its bias, without a penalty. Balanced: the
+    labels of every class weigh as much as all labels divided by the classes that have some."""
+    total = sum(value**2 for weight in weights for value in weight[:-1]) / 2
+    for row, label in zip(rows, labels, strict=True):
+        logits = [sum(a * b for a, b in zip(weight, [*row, 1.0], strict=True)) for weight in weights]
+        share = len(labels) / (len(set(labels)) * labels.count(label)) if balanced else 1.0
+        total += cost * share * cross_entropy(logits, label)
+    return total
+
+
+def held_out(labels: list[int]) -> list[bool]:
+    """Up to four of each class, but at most half, from the end."""
+    left = {label: min(4, labels.count(label) // 2) for label in labels}
+    chosen = []
+    for label in reversed(labels):
+        chosen.append(left[label] > 0)
+        left[label] -= 1
+    return chosen[::-1]
+
+
+def best_power(accuracy: Callable[[float], float]) -> float:
+    """The exponent of c: powers of 100 from -6 to 6, then eight bisections around the best."""
+    tried = {float(power): accuracy(float(power)) for power in range(-6, 7, 2)}
+    best = min(power for power in tried if tried[power] == max(tried.values()))
+    low, high = max(best - 1, -6.0), min(best + 1, 6.0)
+    for _ in range(8):
+        for power in (low, high):
+            tried[power] = accuracy(power)
+        if tried[low] < tried[high]:
+            low = (low + high) / 2
+        else:
+            high = (low + high) / 2
+    return min(power for power in tried if tried[power] == max(tried.values()))

@@ -11,7 +11,7 @@ import torch
 import torch.nn.functional as F
 
 from debiaspl.data import UNLABELED, DataError, ImageSet
-from debiaspl.graph.clusters import clusters
+from debiaspl.graph.neighbours import clusters
 from debiaspl.zeroshot import experiment as module
 from debiaspl.zeroshot.experiment import Experiment
 from debiaspl.zeroshot.predictions import Predictions
