@@ -14,7 +14,7 @@ import torch.nn.functional as F
 
 from benchmarks.photos import folder, looked_at, origin, rated
 from debiaspl.encoders import features_of
-from debiaspl.features import FeatureTable, fit_recipe
+from debiaspl.features import FeatureTable, TableTask, fit_recipe
 from debiaspl.features.fit import LINEAR, enough_steps
 from debiaspl.training.method import with_method
 
@@ -57,7 +57,7 @@ class Drawn:
             recipe = with_method(LINEAR.changed(first_classifier="graph", seed=self.seed), "debiaspl")
             recipe = recipe.changed(steps=enough_steps(len(given)), optimise=self._optimise)
             names = tuple(map(str, known))
-            fitted = fit_recipe(recipe, self.table, labels, names)
+            fitted = fit_recipe(recipe, self.table, TableTask(labels, names))
             found[:, known] = fitted.probabilities(self.features).numpy()
         return found
 

@@ -20,7 +20,7 @@ import torch
 
 from benchmarks.size import macro
 from debiaspl.data import FewLabels
-from debiaspl.features import FeatureTable, fit_recipe
+from debiaspl.features import FeatureTable, TableTask, fit_recipe
 from debiaspl.features.fit import LINEAR, enough_steps
 
 DRAWS, BUDGETS = range(100, 105), (5, 20)
@@ -37,7 +37,7 @@ def measured(features: torch.Tensor, truth: torch.Tensor, draw: int, sizes: list
             given[known] = truth[known]
             recipe = LINEAR.changed(seed=draw, steps=enough_steps(len(table)), fit_on=size, first_classifier="graph")
             began = time.process_time()
-            label = fit_recipe(recipe, table, given, classes).predict(features)[1]
+            label = fit_recipe(recipe, table, TableTask(given, classes)).predict(features)[1]
             row = {"draw": draw, "labels": budget, "fit_on": size, "accuracy": round(macro(label, truth, given < 0), 2)}
             rows.append(row | {"seconds": round(time.process_time() - began, 1)})
             print(rows[-1], flush=True)

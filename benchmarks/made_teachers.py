@@ -21,7 +21,7 @@ from torch import Tensor
 
 from benchmarks.drawn import Drawn, encoded, parsed, record
 from benchmarks.record_demo import ROOT
-from debiaspl.features.fit import LINEAR, enough_steps, fit_recipe
+from debiaspl.features.fit import LINEAR, TableTask, enough_steps, fit_recipe
 from debiaspl.report.over_seeds import markdown
 from debiaspl.zeroshot.predictions import Predictions, lost_classes
 
@@ -103,7 +103,7 @@ def measured(path: Path, name: str, tail: bool, draw: int) -> list[dict[str, Any
             recipe = recipe.changed(threshold=0.95) if method == STRICT else recipe
             recipe = recipe.changed(optimise="photos") if method == "shares of the photos" else recipe
             names = list(map(str, learned.tolist()))
-            label = learned[fit_recipe(recipe, drawn.table, number[labels], names).predict(rows)[1]]
+            label = learned[fit_recipe(recipe, drawn.table, TableTask(number[labels], names)).predict(rows)[1]]
             choice = f"confidence {confidence:g}" if confidence else f"{per_class} a class"
             row = {**scored(label, truth, classes), "lost": len(lost_classes(label, said.label, classes))}
             found.append({**folder, "labels": choice, "method": method, **row})

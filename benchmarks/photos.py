@@ -37,7 +37,7 @@ from debiaspl.data import GivenLabels, ImageSet, loaded
 from debiaspl.encoders import Encoder, features_of, load_encoder
 from debiaspl.features import FeatureTable
 from debiaspl.features import choose as covering
-from debiaspl.features.fit import LINEAR, enough_steps, fit_recipe
+from debiaspl.features.fit import LINEAR, TableTask, enough_steps, fit_recipe
 from debiaspl.photos.choose import choose, working_size
 from debiaspl.photos.survey import Photos, survey
 from debiaspl.training.method import with_method
@@ -175,7 +175,7 @@ def _ours(
         if name not in names:
             continue
         began = time.process_time()
-        fitted = fit_recipe(recipe, table, labels, tuple(map(str, range(classes))), asked=how)
+        fitted = fit_recipe(recipe, table, TableTask(labels, tuple(map(str, range(classes))), asked=how))
         logits, seconds = fitted.logits(features), time.process_time() - began
         yield name, logits.argmax(1).numpy(), seconds
         if fitted.shares is not None:

@@ -25,7 +25,7 @@ from zeroshot import EUROSAT
 from debiaspl.data import UNLABELED, ImageSet, load
 from debiaspl.data.lazy import read_folder
 from debiaspl.encoders import features_of
-from debiaspl.features import FeatureTable, fit_recipe
+from debiaspl.features import FeatureTable, TableTask, fit_recipe
 from debiaspl.features.fit import LINEAR, enough_steps
 from debiaspl.features.run import EncodedImages
 from debiaspl.graph import directions, nearest
@@ -159,7 +159,7 @@ def trained(vectors: Tensor, labels: Tensor, images: ImageSet, strength: float, 
     chosen = {"strength": strength, "threshold": 0.95, "first_classifier": first, "seed": seed}
     recipe = LINEAR.changed(**chosen, steps=enough_steps(len(vectors)))
     table = FeatureTable(vectors, unit=True, device=torch.device("cpu"))
-    fitted = fit_recipe(recipe, table, labels, images.classes, images.ids)
+    fitted = fit_recipe(recipe, table, TableTask(labels, images.classes, images.ids))
     return fitted.probabilities(vectors).argmax(-1)
 
 

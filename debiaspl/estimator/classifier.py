@@ -197,7 +197,7 @@ class DebiasedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         self.model_: Network = fitted.network
         self.prior_ = np.asarray(fitted.prior)
         self.shares_ = None if fitted.shares is None else fitted.shares.estimate.numpy()
-        self.n_iter_: int = fitted.steps
+        self.n_iter_: int = fitted.recipe.steps
 
     def _fit_images(self, rows: NDArray[Any], labels: Labels, seed: int) -> None:
         settings = self.network, self.strength, self.momentum, self.threshold, self.flip

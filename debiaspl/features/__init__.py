@@ -1,7 +1,7 @@
 """A table of features: the classifier that is fitted to it in memory, how it is checked, and which rows to label."""
 
 from debiaspl.features.coverage import choose
-from debiaspl.features.fit import Fitted, fit, fit_recipe
+from debiaspl.features.fit import Fitted, TableTask, fit, fit_recipe
 from debiaspl.features.table import FeatureTable
 
-__all__ = ["FeatureTable", "Fitted", "choose", "fit", "fit_recipe"]
+__all__ = ["FeatureTable", "Fitted", "TableTask", "choose", "fit", "fit_recipe"]

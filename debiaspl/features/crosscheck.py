@@ -9,9 +9,9 @@ import torch
 from torch import Tensor
 
 from debiaspl._measures import Cells, mcnemar, wilson
-from debiaspl.data import UNLABELED, Hints
+from debiaspl.data import UNLABELED
 from debiaspl.data.task import fold_of
-from debiaspl.features.fit import Begin, Fitted, fit_recipe
+from debiaspl.features.fit import Fitted, TableTask, fit_recipe
 from debiaspl.features.shares import CLASSES, PHOTOS
 from debiaspl.features.table import FeatureTable
 from debiaspl.training.recipe import Recipe
@@ -102,29 +102,10 @@ class Candidate:
         return self.name, f"{self.right:,}", f"{self.checked:,}", *shares
 
 
-@dataclass(frozen=True)
-class Paired:
-    """Two models on the same labels."""
-
-    more: int
-    """Labels that only the first predicts right."""
-    less: int
-    """Labels that only the second does."""
-
-    @property
-    def chance(self) -> float:
-        """How often two equally good models would differ as much, either way."""
-        return mcnemar(self.more, self.less) if self.more + self.less else 1.0
-
-    @property
-    def significant(self) -> bool:
-        return self.chance < SIGNIFICANT
-
-
-def paired(first: Candidate, second: Candidate) -> Paired:
-    """How two models differ, label by label."""
-    ours, theirs = first.right_files, second.right_files
-    return Paired(len(ours - theirs), len(theirs - ours))
+def paired(first: Candidate, second: Candidate) -> tuple[int, int, bool]:
+    """How many labels only the first predicts right, and only the second, and whether that is significant."""
+    more, less = (len(one.right_files - other.right_files) for one, other in ((first, second), (second, first)))
+    return more, less, mcnemar(more, less) < SIGNIFICANT
 
 
 def choose(candidates: Sequence[Candidate], checked: bool = True) -> Candidate:
@@ -136,9 +117,9 @@ def choose(candidates: Sequence[Candidate], checked: bool = True) -> Candidate:
 
 
 def _beats(one: Candidate, other: Candidate) -> bool:
-    found = paired(one, other)
+    more, less, significant = paired(one, other)
     if one.optimise == PHOTOS:
-        return found.more > found.less and found.significant
+        return more > less and significant
     # Every class counts the same, so a label counts as much as its class has few.
     share = 1 / np.maximum(one.confusion.of_true, 1)
     gain = [share[true] for name, true, _ in other.mistakes if name in one.right_files]
@@ -147,53 +128,42 @@ def _beats(one: Candidate, other: Candidate) -> bool:
     return sum(gain) > sum(loss) and math.erfc((sum(gain) - sum(loss)) / error / math.sqrt(2)) < SIGNIFICANT
 
 
-def crosscheck(
-    recipes: Mapping[str, Recipe],
-    table: FeatureTable,
-    labels: Tensor,
-    classes: Sequence[str],
-    ids: Sequence[str],
-    folds: int,
-    begin: Begin | None = None,
-    hints: Hints | None = None,
-    asked: Sequence[str] = (),
-) -> list[Candidate]:
+def crosscheck(recipes: Mapping[str, Recipe], table: FeatureTable, task: TableTask, folds: int) -> list[Candidate]:
     """Fit every recipe once for each fold, without its labels, and predict these labels. The only label of a class is
-    always learned from, and so is not checked. ``hints``, ``begin`` and ``asked`` are as in ``fit_recipe``."""
-    table.sample(labels, next(iter(recipes.values())).fit_on)
-    fold = fold_of(labels, folds, next(iter(recipes.values())).seed)
+    always learned from, and so is not checked."""
+    labels, first = task.labels, next(iter(recipes.values()))
+    table.sample(labels, first.fit_on)
+    fold = fold_of(labels, folds, first.seed)
     predicted = {name: torch.full_like(labels, UNLABELED) for name in recipes}
     sure = {name: torch.zeros(len(labels)) for name in recipes}
     blended: dict[str, list[tuple[Tensor, Fitted]]] = {name: [] for name in recipes}
     for number in range(folds):
         held_out = fold == number
-        known = labels.masked_fill(held_out, UNLABELED)
+        others = replace(task, labels=labels.masked_fill(held_out, UNLABELED))
         for name, recipe in recipes.items():
-            fitted = fit_recipe(recipe, table, known, classes, ids, hints, begin, asked)
+            fitted = fit_recipe(recipe, table, others)
             sure[name][held_out], predicted[name][held_out] = fitted.predict(table.features[held_out])
             if fitted.shares is not None and fitted.shares.weight:
                 blended[name].append((held_out.nonzero().flatten(), fitted))
     checked = (fold >= 0).nonzero().flatten()
     return [
         replace(
-            compared(name, predicted[name], labels, checked, len(classes), ids, sure[name]),
+            compared(name, predicted[name], labels, checked, len(task.classes), task.ids, sure[name]),
             optimise=recipe.optimise or PHOTOS,
-            calibrated=_calibrated(blended[name], table, labels, len(classes)),
+            calibrated=_calibrated(blended[name], table, task),
         )
         for name, recipe in recipes.items()
     ]
 
 
-def _calibrated(
-    parts: Sequence[tuple[Tensor, Fitted]], table: FeatureTable, labels: Tensor, num_classes: int
-) -> Calibrated | None:
+def _calibrated(parts: Sequence[tuple[Tensor, Fitted]], table: FeatureTable, task: TableTask) -> Calibrated | None:
     """Of the models that know uneven shares, on the labels that were held out from them. What is optimised decides how
     much a label of each class counts: as its share of the photos, or as that of any other class."""
     if not parts:
         return None
-    label = torch.cat([labels[rows] for rows, _ in parts]).cpu()
+    label = torch.cat([task.labels[rows] for rows, _ in parts]).cpu()
     scores = torch.cat([fitted.logits(table.features[rows]) for rows, fitted in parts])
-    share = 1 / torch.bincount(label, minlength=num_classes).clamp_min(1).double()
+    share = 1 / torch.bincount(label, minlength=len(task.classes)).clamp_min(1).double()
     if parts[0][1].recipe.optimise == PHOTOS:
         known = [fitted.shares.estimate for _, fitted in parts if fitted.shares is not None]
         share = share * torch.stack(known).mean(0)

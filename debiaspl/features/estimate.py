@@ -13,7 +13,7 @@ from torch import Tensor
 
 from debiaspl._measures import exact_interval
 from debiaspl.data import UNLABELED
-from debiaspl.features.fit import LINEAR, fit_recipe
+from debiaspl.features.fit import LINEAR, TableTask, fit_recipe
 from debiaspl.features.table import FeatureTable
 from debiaspl.graph import directions, nearest
 from debiaspl.training.method import with_method
@@ -107,7 +107,7 @@ def _predicted(table: FeatureTable, labels: Tensor, seed: int = 0) -> tuple[Tens
     if len(known) == 1:
         return torch.ones(len(table)), known.expand(len(table))
     own = torch.where(labels >= 0, torch.searchsorted(known, labels), UNLABELED)
-    fitted = fit_recipe(replace(QUICK, seed=seed), table, own, tuple(map(str, known.tolist())))
+    fitted = fit_recipe(replace(QUICK, seed=seed), table, TableTask(own, tuple(map(str, known.tolist()))))
     confidence, predicted = fitted.predict(table.features)
     return confidence, known[predicted]
 

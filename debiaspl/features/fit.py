@@ -44,6 +44,23 @@ Begin = Callable[[Tensor], dict[str, Tensor]]
 
 
 @dataclass(frozen=True, eq=False)
+class TableTask:
+    """What is known of the rows of a table."""
+
+    labels: Tensor
+    """int64, (N,); -1 for no label."""
+    classes: Sequence[str]
+    ids: Sequence[str] = ()
+    """Names of the rows, for algorithms that use them."""
+    hints: Hints | None = None
+    """Another model's labels."""
+    asked: Sequence[str] = ()
+    """How each row was chosen to be labeled, if known: ``random`` or ``coverage``; "" for another way."""
+    begin: Begin | None = None
+    """For recipes that start from class names."""
+
+
+@dataclass(frozen=True, eq=False)
 class Fitted:
     """A classifier, on the CPU."""
 
@@ -61,23 +78,19 @@ class Fitted:
     """The estimated shares of the rows without a label; None if they were not asked for. With ``optimise`` photos,
     ``shares.log()`` is in the bias of the network."""
 
-    @property
-    def steps(self) -> int:
-        return self.recipe.steps
-
     def probabilities(self, features: Tensor) -> Tensor:
         """Class probabilities, (N, C), of raw features, (N, D)."""
-        return self._seen(features, lambda logits: (logits / self.temperature).softmax(-1))
-
-    def logits(self, features: Tensor) -> Tensor:
-        """What the network says of raw features, (N, C), before any temperature."""
-        return self._seen(features, lambda logits: logits)
+        values = self.logits(features)
+        for part in torch.split(values, CHUNK):
+            part.copy_((part / self.temperature).softmax(-1))
+        return values
 
     @torch.no_grad()
-    def _seen(self, features: Tensor, change: Callable[[Tensor], Tensor]) -> Tensor:
+    def logits(self, features: Tensor) -> Tensor:
+        """What the network says of raw features, (N, C), before any temperature."""
         values = torch.empty((len(features), self.network.head.out_features))
         for out, part in zip(torch.split(values, CHUNK), torch.split(features, CHUNK), strict=True):
-            out.copy_(change(self.network(part)))
+            out.copy_(self.network(part))
         return values
 
     def predict(self, features: Tensor) -> tuple[Tensor, Tensor]:
@@ -122,42 +135,29 @@ def fit(
         device: ``cuda`` or ``cpu``; by default ``cuda`` if available.
         optimise: ``photos``, to be right for most rows, or ``classes``, where every class counts the same. They differ
             only for a method with the Debiaser, and where the class shares of the rows are uneven.
-        asked: how each row was chosen to be labeled, if known: ``random`` or ``coverage``; "" for another way.
+        asked: as in ``TableTask``.
     """
     table = features if isinstance(features, FeatureTable) else FeatureTable(features, unit, device)
     recipe = with_method(LINEAR.changed(first_classifier=first_classifier), method)
     values: dict[str, Any] = {"threshold": threshold, "strength": strength, "momentum": momentum}
     recipe = recipe.changed(**{name: value for name, value in values.items() if recipe.owner(name)})
     recipe = replace(recipe, seed=seed, steps=steps or enough_steps(len(table)), optimise=optimise)
-    return fit_recipe(recipe, table, labels, tuple(map(str, range(num_classes))), asked=asked)
+    return fit_recipe(recipe, table, TableTask(labels, tuple(map(str, range(num_classes))), asked=asked))
 
 
-def fit_recipe(
-    recipe: Recipe,
-    table: FeatureTable,
-    labels: Tensor,
-    classes: Sequence[str],
-    ids: Sequence[str] = (),
-    hints: Hints | None = None,
-    begin: Begin | None = None,
-    asked: Sequence[str] = (),
-) -> Fitted:
-    """``fit`` for a recipe; labels and names are those of all rows. ``hints`` are another model's labels, and ``ids``
-    names, for algorithms that use them; ``begin`` is for a recipe that starts from class names. ``asked`` as in
-    ``fit``."""
+def fit_recipe(recipe: Recipe, table: FeatureTable, task: TableTask) -> Fitted:
+    """``fit`` for a recipe."""
+    labels, classes = task.labels, len(task.classes)
     table.sample(labels, recipe.fit_on)
-    task, recipe = _task(recipe, table, labels, classes, ids, hints)
+    rows, recipe = _of_rows(task, recipe, table)
     if recipe.first_classifier not in NAMED:
-        first = table.first_classifier(recipe.first_classifier, labels, len(classes))
-    elif begin is None:
-        raise ValueError(
-            f"first_classifier is {recipe.first_classifier}, which needs an encoder that reads text. Use graph or "
-            "random."
-        )
+        first = table.first_classifier(recipe.first_classifier, labels, classes)
+    elif task.begin is None:
+        raise ValueError(f"first_classifier is {recipe.first_classifier}, which needs an encoder. Use graph or random.")
     else:
-        first = begin(labels)
-    step = fit_task(recipe, task, table.device, first)
-    network = LinearNetwork(table.features.shape[1], len(classes))
+        first = task.begin(labels)
+    step = fit_task(recipe, rows, table.device, first)
+    network = LinearNetwork(table.features.shape[1], classes)
     network.load_state_dict(step.finished().state_dict())
     network.scaling = table.scaling
     prior = getattr(step.algorithm.correction, "prior", None)
@@ -166,7 +166,7 @@ def fit_recipe(
         facts = {"graph_rows": len(table.rows), "neighbours_recall": round(table.graph.near.recall, 4)}
     shown = None if prior is None else prior.detach().float().cpu().clone()
     fitted = Fitted(network.eval().requires_grad_(False), shown, recipe, facts=facts)
-    return _blended(fitted, table, labels, asked) if recipe.optimise and _for_even_classes(recipe) else fitted
+    return _blended(fitted, table, task) if recipe.optimise and _for_even_classes(recipe) else fitted
 
 
 def _for_even_classes(recipe: Recipe) -> bool:
@@ -176,10 +176,10 @@ def _for_even_classes(recipe: Recipe) -> bool:
     return recipe.correction.name == "debiaser" and even
 
 
-def _blended(fitted: Fitted, table: FeatureTable, labels: Tensor, asked: Sequence[str]) -> Fitted:
+def _blended(fitted: Fitted, table: FeatureTable, task: TableTask) -> Fitted:
     """The fit, with a second classifier that knows the class shares of the rows."""
-    own, head = table.sample(labels), fitted.network.head
-    how = [asked[row] for row in table.chosen.tolist()] if asked else ()
+    own, head = table.sample(task.labels), fitted.network.head
+    how = [task.asked[row] for row in table.chosen.tolist()] if task.asked else ()
 
     def spread(masses: Tensor) -> tuple[Tensor, Tensor]:
         return table.from_copies(own, head.out_features, masses)
@@ -191,23 +191,21 @@ def _blended(fitted: Fitted, table: FeatureTable, labels: Tensor, asked: Sequenc
     return replace(fitted, shares=shares)
 
 
-def _task(
-    recipe: Recipe, table: FeatureTable, labels: Tensor, classes: Sequence[str], ids: Sequence[str], hints: Hints | None
-) -> tuple[Task, Recipe]:
+def _of_rows(task: TableTask, recipe: Recipe, table: FeatureTable) -> tuple[Task, Recipe]:
     """The rows as a task, and the recipe with batches that are not larger than the sets they are drawn from."""
-    own, names = table.sample(labels), tuple(ids)
+    own, names, hints = table.sample(task.labels), tuple(task.ids), task.hints
     images: Tensor | StoredImages = table.rows
     if recipe.algorithm.name == "graph" and hints is None:
-        hints = table.spread(labels, len(classes))
-        names = tuple(ids[row] for row in table.chosen.tolist()) if ids else ()
+        hints = table.spread(task.labels, len(task.classes))
+        names = tuple(names[row] for row in table.chosen.tolist()) if names else ()
     elif len(table.rows) < len(table):
-        own, images = labels, ScaledRows(table.features, table.scaling, torch.arange(len(table)))
-    every, known = ImageSet(images, own, tuple(classes), names), (own >= 0).nonzero().flatten()
+        own, images = task.labels, ScaledRows(table.features, table.scaling, torch.arange(len(table)))
+    every, known = ImageSet(images, own, tuple(task.classes), names), (own >= 0).nonzero().flatten()
     labeled = every.select(known)
     labeled = replace(labeled, images=labeled.images[torch.arange(len(known))])
-    task = Task(labeled, every.without_labels(), labeled, hints=hints)
     batches = min(recipe.labeled_batch, len(known)), min(recipe.unlabeled_batch, len(own))
-    return task, replace(recipe, labeled_batch=batches[0], unlabeled_batch=batches[1])
+    recipe = replace(recipe, labeled_batch=batches[0], unlabeled_batch=batches[1])
+    return Task(labeled, every.without_labels(), labeled, hints=hints), recipe
 
 
 def enough_steps(rows: int) -> int:

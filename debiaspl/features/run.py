@@ -17,7 +17,7 @@ from debiaspl.encoders import Encoder, EncoderNetwork, features_of, load_encoder
 from debiaspl.encoders.efficientnet import NAME
 from debiaspl.encoders.feature_folder import FEATURES
 from debiaspl.encoders.text import text_side
-from debiaspl.features.fit import Begin, Fitted, fit_recipe
+from debiaspl.features.fit import Begin, Fitted, TableTask, fit_recipe
 from debiaspl.features.table import CHUNK, FeatureTable
 from debiaspl.training.build import check
 from debiaspl.training.classifier import COOP, NAMED, TEXT, named_classifier, text_head
@@ -159,17 +159,18 @@ def train_encoded(
     run, began = Run.at(out, recipe, resume), time.monotonic()
     if (ended := run.results()) is not None:
         return ended
-    task = task_of(replace(recipe, stream=True))
-    images = task.every_image()
+    data = task_of(replace(recipe, stream=True))
+    images = data.every_image()
     refuse_for_frozen(recipe, images)
     settings, kept = recipe.network.settings, features or out.resolve().parent / FEATURES
     size = settings["architecture"]["image_size"] if "architecture" in settings else None
     encoder = encoder or load_encoder(settings.get("source", NAME), image_size=size)
     with run.begin(recipe):
         encoded = encode_images(images, encoder, kept, recipe.name, resume_command)
-        images, begin = encoded.images, class_name_weights(recipe, encoded)
-        fitted = fit_recipe(recipe, encoded.table, images.labels, images.classes, images.ids, begin=begin)
-        ending = _on_the_test_set(task.test, encoded, fitted, kept / "test")
+        images = encoded.images
+        task = TableTask(images.labels, images.classes, images.ids, begin=class_name_weights(recipe, encoded))
+        fitted = fit_recipe(recipe, encoded.table, task)
+        ending = _on_the_test_set(data.test, encoded, fitted, kept / "test")
         took = {"timing": timing(time.monotonic() - began, torch.device("cpu"))}
         return save_fit(run, recipe, encoded, fitted, replace(ending, more=took))
 

@@ -158,19 +158,19 @@ def verdict(outcome: Outcome, unlabeled: int = 0) -> str:
     if not outcome.check.folds:
         return "It is not known whether the unlabeled photos help: no class has a second label to check with."
     run, baseline = outcome.candidates[-1], outcome.baseline
-    found = paired(run, baseline)
+    more, less, significant = paired(run, baseline)
     numbers = f"{run.name} has {run.right} of {run.checked} labels right, the supervised model {baseline.right}"
     if run.right == baseline.right:
         numbers = f"{run.name} and the supervised model both have {run.right} of {run.checked} labels right"
-    are = "label is" if found.more == 1 else "labels are"
-    apart = f"{found.more} {are} right only with {run.name}, {found.less} only with the supervised model"
-    if not found.significant:
-        tested = f"; the difference is not significant ({apart})" if found.more + found.less else ", the same ones"
+    are = "label is" if more == 1 else "labels are"
+    apart = f"{more} {are} right only with {run.name}, {less} only with the supervised model"
+    if not significant:
+        tested = f"; the difference is not significant ({apart})" if more + less else ", the same ones"
         return (
             f"These labels do not show whether the unlabeled photos help: {numbers}{tested}."
             f"{' On average over the sets of photos that we measured they do.' if outcome.frozen else ''}"
         )
-    if found.more > found.less:
+    if more > less:
         return f"The unlabeled photos help: {numbers} ({apart})."
     return f"The unlabeled photos do not help here: {numbers} ({apart})."
 

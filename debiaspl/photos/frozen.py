@@ -17,7 +17,7 @@ from debiaspl.encoders import Encoder
 from debiaspl.encoders.feature_folder import FEATURES
 from debiaspl.features.crosscheck import Candidate, choose, compared, crosscheck
 from debiaspl.features.estimate import twins
-from debiaspl.features.fit import Fitted, fit_recipe
+from debiaspl.features.fit import Fitted, TableTask, fit_recipe
 from debiaspl.features.run import (
     EncodedImages,
     class_name_weights,
@@ -67,15 +67,15 @@ def _fitted(
     labeled, as far as the table of labels says."""
     images, table = encoded.images, encoded.table
     recipes, begin = methods_to_compare(recipe, frozen=True), class_name_weights(recipe, encoded)
-    everything = table, images.labels, images.classes, images.ids
+    task = TableTask(images.labels, images.classes, images.ids, asked=asked, begin=begin)
     if check.folds:
-        candidates = crosscheck(recipes, *everything, check.folds, begin, None, asked)
+        candidates = crosscheck(recipes, table, task, check.folds)
         chosen = choose(candidates)
-        fitted = fit_recipe(recipes[chosen.name], *everything, begin=begin, asked=asked)
+        fitted = fit_recipe(recipes[chosen.name], table, task)
         if chosen.calibrated is not None and fitted.shares is not None and fitted.shares.weight:
             fitted = replace(fitted, temperature=chosen.calibrated.temperature)
         return candidates, chosen, fitted
-    fits = {name: fit_recipe(one, *everything, begin=begin, asked=asked) for name, one in recipes.items()}
+    fits = {name: fit_recipe(one, table, task) for name, one in recipes.items()}
     known = (images.labels >= 0).nonzero().flatten()
     candidates = [
         compared(name, fitted.predict(table.features)[1], images.labels, known, images.num_classes, images.ids)

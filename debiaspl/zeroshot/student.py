@@ -12,7 +12,7 @@ from debiaspl.data import UNLABELED, DataError, Hints, ImageSet
 from debiaspl.deploy.labeled import TEACHER
 from debiaspl.encoders import Encoder, load_encoder
 from debiaspl.encoders.efficientnet import NAME as LITE0
-from debiaspl.features import Fitted, fit_recipe
+from debiaspl.features import Fitted, TableTask, fit_recipe
 from debiaspl.features.crosscheck import Candidate, compared, crosscheck
 from debiaspl.features.run import EncodedImages, is_frozen, unmeasured
 from debiaspl.features.shares import PHOTOS
@@ -118,11 +118,11 @@ class Students:
         self.images = ImageSet(encoded.images.images, number[given], classes, encoded.images.ids)
         self.encoded = replace(encoded, images=self.images)
         hint = number[predictions.label[self.rows]]
-        self.hints = Hints(hint, predictions.confidence[self.rows] * (hint >= 0))
+        hints = Hints(hint, predictions.confidence[self.rows] * (hint >= 0))
+        self.task = TableTask(self.images.labels, classes, self.images.ids, hints)
 
     def fit(self, recipe: Recipe) -> Fitted:
-        images = self.images
-        return fit_recipe(recipe, self.table, images.labels, images.classes, images.ids, self.hints)
+        return fit_recipe(recipe, self.table, self.task)
 
     def label(self, fitted: Fitted) -> Tensor:
         """Its label of every image; the teacher's for an image that it could not read."""
@@ -132,9 +132,8 @@ class Students:
 
     def crosscheck(self, recipes: Mapping[str, Recipe]) -> list[Candidate]:
         """Check these recipes on the labels."""
-        images, several = self.images, sum(count for count in self.images.counts() if count > 1)
-        everything = self.table, images.labels, images.classes, images.ids
-        return crosscheck(recipes, *everything, min(FOLDS, several), hints=self.hints)
+        several = sum(count for count in self.images.counts() if count > 1)
+        return crosscheck(recipes, self.table, self.task, min(FOLDS, several))
 
     def ending(self, fitted: Fitted, whose: str) -> Ending:
         """Predictions of all images. The true labels are not known: what is counted is how often the student agrees

@@ -4,8 +4,8 @@ import pytest
 import torch
 from torch import nn
 
-from debiaspl.features import FeatureTable, fit
-from debiaspl.features.fit import LINEAR, fit_recipe
+from debiaspl.features import FeatureTable, TableTask, fit, fit_recipe
+from debiaspl.features.fit import LINEAR
 from debiaspl.features.shares import CLASSES, PHOTOS, blend, surest
 from tests.features.test_shares import EVEN, UNEVEN, labeled, made
 
@@ -34,7 +34,7 @@ def test_each_aim_is_best_in_its_own_measure():
         rows, truth = made(UNEVEN, seed, NOISE)
         labels = labeled(truth, 10)
         recipe = LINEAR.changed(first_classifier="graph", steps=100, seed=seed)
-        today = fit_recipe(recipe, FeatureTable(rows, device=CPU), labels, tuple("abcde"))
+        today = fit_recipe(recipe, FeatureTable(rows, device=CPU), TableTask(labels, "abcde"))
         assert today.shares is None
         before = before + measures(today, rows, truth, labels)
         photos = photos + torch.tensor(fitted(UNEVEN, PHOTOS, seed, 10)[1:])
@@ -53,7 +53,7 @@ def test_of_even_shares_nothing_changes(optimise):
     assert without.shares is None, "FixMatch"
     rows, truth = made(EVEN, 0, NOISE)
     recipe = LINEAR.changed(first_classifier="graph", steps=100)
-    plain = fit_recipe(recipe, FeatureTable(rows, device=CPU), labeled(truth, 5), tuple("abcde"))
+    plain = fit_recipe(recipe, FeatureTable(rows, device=CPU), TableTask(labeled(truth, 5), "abcde"))
     assert torch.equal(plain.network.head.weight, found.network.head.weight)
     assert torch.equal(plain.network.head.bias, found.network.head.bias)
 

@@ -11,8 +11,8 @@ import torch.nn.functional as F
 
 from debiaspl.augment import Hide, VectorViews
 from debiaspl.data import ImageSet, Task
-from debiaspl.features import FeatureTable, Fitted, fit
-from debiaspl.features.fit import LINEAR, enough_steps, fit_recipe
+from debiaspl.features import FeatureTable, Fitted, TableTask, fit, fit_recipe
+from debiaspl.features.fit import LINEAR, enough_steps
 from debiaspl.models import Scaling
 from debiaspl.training.method import with_method
 from debiaspl.training.settings import parse_settings
@@ -186,7 +186,7 @@ def test_a_large_table_has_a_graph_of_all_labels_and_some_other_rows():
     features, labels, truth = clusters()
     table, some = FeatureTable(features, device=torch.device("cpu")), len(features) // 3
     recipe = replace(LINEAR, steps=50, fit_on=some)
-    fitted = fit_recipe(recipe, table, labels, tuple("abc"))
+    fitted = fit_recipe(recipe, table, TableTask(labels, "abc"))
     assert len(table.rows) == len(table.chosen) == table.spread(labels, 3).label.shape[0] == some
     assert (labels[table.chosen] >= 0).sum() == (labels >= 0).sum()
     assert len(table) == len(features)
@@ -211,7 +211,7 @@ def test_features_may_be_mapped_and_no_tensor_has_all_rows_of_a_large_table(tmp_
     with pytest.MonkeyPatch.context() as patch, LargestTensor() as largest:
         for name in ("features.fit", "features.table", "models.network", "training.classifier"):
             patch.setattr(sys.modules[f"debiaspl.{name}"], "CHUNK", 128)
-        fitted = fit_recipe(replace(LINEAR, steps=20, fit_on=300), table, labels, tuple("abc"))
+        fitted = fit_recipe(replace(LINEAR, steps=20, fit_on=300), table, TableTask(labels, "abc"))
         label = fitted.predict(mapped)[1]
     assert largest.numbers <= 300 * 320  # similarities, beside 300 rows of 64 numbers
     assert largest.numbers < mapped.numel() < 2000 * 65
@@ -224,7 +224,7 @@ def test_a_large_table_is_trained_on_all_rows():
     for method in ("supervised", "debiaspl"):
         whole, large = (FeatureTable(features, device=torch.device("cpu")) for _ in range(2))
         recipe = replace(with_method(LINEAR, method), steps=20, first_classifier="random")
-        one = fit_recipe(recipe, whole, labels, tuple("abc"))
-        other = fit_recipe(replace(recipe, fit_on=30), large, labels, tuple("abc"))
+        one = fit_recipe(recipe, whole, TableTask(labels, "abc"))
+        other = fit_recipe(replace(recipe, fit_on=30), large, TableTask(labels, "abc"))
         torch.testing.assert_close(one.network.head.weight, other.network.head.weight, atol=1e-4, rtol=1e-4)
         assert (len(whole.rows), len(large.rows)) == (len(features), 30)
