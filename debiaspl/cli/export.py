@@ -45,7 +45,7 @@ def export_command(
         raise ValueError(f"the format of {' and '.join(unknown)} is not known. Expected names in .onnx or .pt2.")
     if shares == "folder":
         raise ValueError("--shares folder is for predict, which sees the folder. Expected run or even.")
-    from debiaspl.deploy.export import TOLERANCE, export_onnx, export_torch, some_photos
+    from debiaspl.deploy.export import TOLERANCE, export_file, some_photos
     from debiaspl.deploy.saved import check_inputs, load_model
 
     check_inputs(run, check)
@@ -63,8 +63,7 @@ def export_command(
     if model.shares is not None:
         say(f"Probabilities are for {SHARES[model.shares.used]} class shares.")
     for path in files:
-        export = export_onnx if path.suffix == ".onnx" else export_torch
-        checked = export(model, path, overwrite, photos)
+        checked = export_file(model, path, photos)
         say(f"{path}: probabilities differ from PyTorch's by at most {checked.made:.1e} on pictures of five sizes")
         if checked.photos:
             say(f"  and by at most {checked.real:.1e} on {checked.photos} photos")

@@ -24,7 +24,7 @@ from debiaspl.data.decode import BadImage, decode
 from debiaspl.data.listing import list_images
 from debiaspl.deploy.resize import cover, pillow_is_tall_first
 from debiaspl.deploy.saved import SavedModel
-from debiaspl.files import refuse_existing, write_bytes
+from debiaspl.files import write_bytes
 from debiaspl.models import scale
 from debiaspl.training import RunError
 
@@ -55,42 +55,37 @@ class Checked(NamedTuple):
     """Between the file and ``debiaspl predict``, which reads large JPEGs at a smaller scale, as in training."""
 
 
-def export_onnx(model: SavedModel, out: Path | str, overwrite: bool = False, photos: Sequence[Path] = ()) -> Checked:
-    """Write an ONNX file; its metadata contain ``classes`` as a JSON list. It is also compared on ``photos``."""
-    refuse_existing(Path(out), overwrite)
+def export_file(model: SavedModel, out: Path, photos: Sequence[Path] = ()) -> Checked:
+    """Write an ONNX file, or one of ``torch.export`` (.pt2), which needs only torch. It is compared on ``photos`` too."""
+    with _plain_errors():
+        content, said = (_onnx if out.suffix == ".onnx" else _torch)(model)
+    with torch.inference_mode():
+        checked = check(model, said, photos)
+    write_bytes(out, content)
+    return checked
+
+
+def _onnx(model: SavedModel) -> tuple[bytes, Probabilities]:
+    """Its metadata contain ``classes`` as a JSON list."""
     needed = ("onnxruntime", "onnx", "onnxscript")
     runtime, *_ = (extra(name, f"ONNX files need {name}: pip install 'debiaspl[export]'.") for name in needed)
-    with _quiet(), _plain_errors():
-        program = torch.onnx.export(
-            exported(model), dynamo=True, verbose=False, input_names=[INPUT], output_names=list(OUTPUTS)
-        )
-        assert program is not None
-        proto = program.model_proto
-        _name_axes(proto)
-        for key, value in facts(model).items():
-            entry = proto.metadata_props.add()
-            entry.key, entry.value = key, value
-        content: bytes = proto.SerializeToString()
-        options = runtime.SessionOptions()
-        options.log_severity_level = 3
-        session = runtime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
-    checked = check(model, lambda pictures: session.run([OUTPUTS[0]], {INPUT: pictures})[0], photos)
-    write_bytes(Path(out), content)
-    return checked
+    names: dict[str, Any] = {"input_names": [INPUT], "output_names": OUTPUTS}
+    axes = {INPUT: dict(enumerate(AXES))}
+    program: Any = torch.onnx.export(exported(model), dynamo=True, verbose=False, dynamic_shapes=axes, **names)
+    program.model.metadata_props.update(facts(model))
+    content: bytes = program.model_proto.SerializeToString()
+    options = runtime.SessionOptions()
+    options.log_severity_level = 3
+    session = runtime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
+    return content, lambda pictures: session.run([OUTPUTS[0]], {INPUT: pictures})[0]
 
 
-def export_torch(model: SavedModel, out: Path | str, overwrite: bool = False, photos: Sequence[Path] = ()) -> Checked:
-    """Write a ``torch.export`` file (.pt2), which only needs torch; its extra file debiaspl.json has the classes."""
-    refuse_existing(Path(out), overwrite)
-    with _quiet(), _plain_errors():
-        room = io.BytesIO()
-        torch.export.save(exported(model), room, extra_files={FACTS: json.dumps(facts(model))})
-        content = room.getvalue()
-        loaded = torch.export.load(io.BytesIO(content)).module()
-    with torch.inference_mode():
-        checked = check(model, lambda pictures: loaded(torch.from_numpy(pictures))[0], photos)
-    write_bytes(Path(out), content)
-    return checked
+def _torch(model: SavedModel) -> tuple[bytes, Probabilities]:
+    """Its extra file debiaspl.json has the classes."""
+    room = io.BytesIO()
+    torch.export.save(exported(model), room, extra_files={FACTS: json.dumps(facts(model))})
+    loaded = torch.export.load(io.BytesIO(room.getvalue())).module()
+    return room.getvalue(), lambda pictures: loaded(torch.from_numpy(pictures))[0]
 
 
 class Deployed(nn.Module):
@@ -116,7 +111,7 @@ def exported(model: SavedModel) -> torch.export.ExportedProgram:
     # Example sizes that are all different, and none that a graph could take for a constant.
     height, width = model.size[0] + 3, model.size[1] + 6
     example = torch.zeros((2, height, width, model.channels), dtype=torch.uint8)
-    dynamic = {0: torch.export.Dim("batch"), 1: torch.export.Dim("height"), 2: torch.export.Dim("width")}
+    dynamic = {place: torch.export.Dim(name) for place, name in enumerate(AXES)}
     with torch.no_grad():
         return torch.export.export(Deployed(model).eval(), (example,), dynamic_shapes={INPUT: dynamic})
 
@@ -132,37 +127,20 @@ def facts(model: SavedModel) -> dict[str, str]:
     }
 
 
-def _name_axes(proto: Any) -> None:
-    """Rename the dynamic axes, which have the exporter's own names."""
-    own = [axis.dim_param for axis in proto.graph.input[0].type.tensor_type.shape.dim[:3]]
-    names = dict(zip(own, AXES, strict=True))
-    for value in (*proto.graph.input, *proto.graph.output, *proto.graph.value_info):
-        for axis in value.type.tensor_type.shape.dim:
-            if axis.dim_param in names:
-                axis.dim_param = names[axis.dim_param]
-
-
 @contextmanager
 def _plain_errors() -> Iterator[None]:
-    """Turn any exception of an exporter, with pages of text, into a short error."""
-    try:
-        yield
-    except (ImportError, MemoryError):
-        raise
-    except Exception as error:
-        first = (str(error).strip().splitlines() or [type(error).__name__])[0]
-        raise RunError(f"this network cannot be exported: {first} Nothing was written.") from error
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Hide the exporter's own messages."""
+    """Hide an exporter's own messages, and turn any exception, with pages of text, into a short error."""
     before = logging.root.manager.disable
     logging.disable(logging.ERROR)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             yield
+    except (ImportError, MemoryError):
+        raise
+    except Exception as error:
+        first = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        raise RunError(f"this network cannot be exported: {first} Nothing was written.") from error
     finally:
         logging.disable(before)
 

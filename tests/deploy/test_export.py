@@ -130,7 +130,7 @@ def test_a_file_that_differs_is_not_written(model, tmp_path, monkeypatch):
 
     monkeypatch.setattr(export, "check", other)
     with pytest.raises(RunError, match=r"differ by 0\.0002 in a probability, expected at most 0\.0001. It was not"):
-        export.export_torch(model, tmp_path / "model.pt2")
+        export.export_file(model, tmp_path / "model.pt2")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -152,7 +152,7 @@ def test_what_is_missing_is_named_with_its_extra(model, tmp_path, monkeypatch):
 
     monkeypatch.setattr("debiaspl._checks.import_module", absent)
     with pytest.raises(ImportError, match=r"ONNX files need onnxruntime: pip install 'debiaspl\[export\]'"):
-        export.export_onnx(model, tmp_path / "x.onnx")
+        export.export_file(model, tmp_path / "x.onnx")
 
 
 def test_a_network_that_cannot_be_exported_says_so(model, tmp_path, monkeypatch):
@@ -161,4 +161,4 @@ def test_a_network_that_cannot_be_exported_says_so(model, tmp_path, monkeypatch)
 
     monkeypatch.setattr(export, "exported", fails)
     with pytest.raises(RunError, match="this network cannot be exported: first line Nothing was written"):
-        export.export_torch(model, tmp_path / "model.pt2")
+        export.export_file(model, tmp_path / "model.pt2")
