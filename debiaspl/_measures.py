@@ -111,16 +111,34 @@ class Cells:
         return self._sum(self.predicted, self.count)
 
     @property
+    def accuracy(self) -> float:
+        """Share of the images that are predicted right."""
+        return int(self.right.sum()) / self.images
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The 95 % interval of the accuracy."""
+        return wilson(int(self.right.sum()), self.images)
+
+    @property
     def recall(self) -> list[float | None]:
         """Share of the images of each class that are predicted right; None without images."""
-        pairs = zip(self.right.tolist(), self.of_true.tolist(), strict=True)
-        return [right / images if images else None for right, images in pairs]
+        return self._right_of(self.of_true)
+
+    @property
+    def precision(self) -> list[float | None]:
+        """Share of the predictions of each class that are right; None without predictions."""
+        return self._right_of(self.of_predicted)
 
     def mistakes(self) -> "Cells":
         """The cells off the diagonal, the largest first."""
         off = np.flatnonzero(self.true != self.predicted)
         off = off[np.lexsort((self.predicted[off], self.true[off], -self.count[off]))]
         return Cells(self.classes, self.true[off], self.predicted[off], self.count[off])
+
+    def _right_of(self, whole: NDArray[np.int64]) -> list[float | None]:
+        pairs = zip(self.right.tolist(), whole.tolist(), strict=True)
+        return [right / images if images else None for right, images in pairs]
 
     def _sum(self, place: NDArray[np.int64], count: NDArray[np.int64]) -> NDArray[np.int64]:
         return np.bincount(place, count, minlength=self.classes).astype(np.int64)

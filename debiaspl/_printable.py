@@ -18,6 +18,14 @@ def printable(text: str) -> str:
     return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text)
 
 
+def counted(count: int, thing: str) -> str:
+    return f"{count:,} {thing}{'' if count == 1 else 's'}"
+
+
+def percent(share: float, digits: int = 0) -> str:
+    return f"{100 * share:.{digits}f} %"
+
+
 def prose(text: str, stream: TextIO) -> str:
     """Return the text for this stream. On a terminal, long lines are broken between words, but not those that begin
     with a space: a user copies them. A command that ends a long line gets such a line of its own."""

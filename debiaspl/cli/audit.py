@@ -79,9 +79,9 @@ def _print(found: Any, findings: list[Any]) -> None:
         f"effective classes {shares.effective_classes:,.1f}",
         f"never predicted {len(shares.never):,}, almost never {shares.almost_none:,}",
     ]
-    if found.agreement is not None:
-        low, high = found.agreement.interval
-        facts.append(f"accuracy {100 * found.agreement.accuracy:.1f} % ({100 * low:.1f} to {100 * high:.1f})")
+    if found.cells is not None:
+        low, high = found.cells.interval
+        facts.append(f"accuracy {100 * found.cells.accuracy:.1f} % ({100 * low:.1f} to {100 * high:.1f})")
     say("; ".join(facts) + ".")
     Console(highlight=False).print(_class_table(found))
     for number, finding in enumerate(findings, 1):
@@ -95,9 +95,9 @@ def _class_table(found: Any) -> Any:
         "predicted": [f"{count:,}" for count in found.shares.counts],
         "x even": [f"{times:.2f}" for times in found.shares.times_even],
     }
-    if found.agreement is not None:
-        columns["true"] = [f"{count:,}" for count in found.agreement.cells.of_true]
-        for name, values in (("precision", found.agreement.precision), ("recall", found.agreement.recall)):
+    if found.cells is not None:
+        columns["true"] = [f"{count:,}" for count in found.cells.of_true]
+        for name, values in (("precision", found.cells.precision), ("recall", found.cells.recall)):
             columns[name] = ["-" if value is None else f"{100 * value:.1f} %" for value in values]
     if found.change is not None:
         columns["debiased"] = [f"{count:,}" for count in found.change.shares.counts]

@@ -6,9 +6,10 @@ from typing import Annotated
 
 import typer
 
+from debiaspl._printable import counted
 from debiaspl.cli import options
 from debiaspl.cli.options import file, option
-from debiaspl.cli.terminal import counted, progress_bar, say, warn_of_bad
+from debiaspl.cli.terminal import progress_bar, say, warn_of_bad
 
 TAUGHT = "The run learned from labels of its teacher, which nobody has checked: these images count as unlabeled."
 

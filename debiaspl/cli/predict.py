@@ -6,11 +6,11 @@ from typing import Annotated, Any
 
 import typer
 
-from debiaspl._printable import printable
+from debiaspl._printable import counted, printable
 from debiaspl._processes import rank
 from debiaspl.cli import options
 from debiaspl.cli.options import file, flag, option
-from debiaspl.cli.terminal import counted, progress_bar, say, warn_of_bad
+from debiaspl.cli.terminal import progress_bar, say, warn_of_bad
 
 
 def predict_command(

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import typer
 
-from debiaspl._printable import printable, prose
+from debiaspl._printable import counted, printable, prose
 from debiaspl._processes import rank
 from debiaspl.files import FileError, write_text
 
@@ -113,10 +113,6 @@ def note_new_run(resume: bool, folder: Path, mark: str = "config.json") -> None:
     files always say --resume."""
     if resume and not rank() and not (folder / mark).exists():
         say(f"--resume found no run in {folder}, so a new one starts there.", err=True)
-
-
-def counted(count: int, thing: str) -> str:
-    return f"{count:,} {thing}{'' if count == 1 else 's'}"
 
 
 def warn_of_bad(bad: Mapping[str, str], what: str = "read", hint: str = "") -> None:

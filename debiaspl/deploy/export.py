@@ -56,7 +56,7 @@ class Checked(NamedTuple):
 
 
 def export_file(model: SavedModel, out: Path, photos: Sequence[Path] = ()) -> Checked:
-    """Write an ONNX file, or one of ``torch.export`` (.pt2), which needs only torch. It is compared on ``photos`` too."""
+    """Write an ONNX file, or one of ``torch.export`` (.pt2), which only needs torch. It is compared on ``photos``."""
     with _plain_errors():
         content, said = (_onnx if out.suffix == ".onnx" else _torch)(model)
     with torch.inference_mode():

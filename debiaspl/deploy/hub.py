@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from debiaspl._measures import wilson
-from debiaspl._printable import printable
+from debiaspl._printable import percent, printable
 from debiaspl._version import __version__
 from debiaspl.data import DataError
 from debiaspl.data.tensor_file import read_tensor_file
@@ -35,10 +35,7 @@ def export_hub(run: Path, folder: Path, overwrite: bool = False) -> None:
         raise RunError(
             f"{Run(weights.parent).results_path} is damaged: {error}. Restore it, or train again."
         ) from error
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise RunError(f"{folder} cannot be made: {error.strerror or error}. Choose another folder.") from error
+    folder.mkdir(parents=True, exist_ok=True)
     for name in (WEIGHTS, CONFIG, PREPROCESSING, CARD):
         refuse_existing(folder / name, overwrite)
     write_text(folder / CARD, card)
@@ -70,9 +67,9 @@ def model_card(name: str, facts: NetworkFacts, results: dict[str, Any]) -> str:
     labels, count = [int(number) for number in results["labels"]], int(results["test"])
     recall, sure = ["not known"] * len(labels), "Its accuracy is not known: no label was left to measure it with."
     if count and results.get("check", {}).get("kind") != "none":
-        right, recall = round(results["accuracy"] * count), [*map(_percent, results["recall"])]
-        low, high = map(_percent, wilson(right, count))
-        sure = f"{right:,} of {count:,} right: {_percent(right / count)} (95 % interval {low} to {high})"
+        right, recall = round(results["accuracy"] * count), [percent(share, 1) for share in results["recall"]]
+        low, high = (percent(share, 1) for share in wilson(right, count))
+        sure = f"{right:,} of {count:,} right: {percent(right / count, 1)} (95 % interval {low} to {high})"
         sure = f"{sure}; {_cell(str(results['evaluated']))}."
     rows = zip(map(_cell, facts.classes), labels, recall, strict=True)
     table = [
@@ -109,10 +106,6 @@ model.predict(["photo.jpg"])
 * It knows these classes only: an image of anything else gets one of them, often with a high probability.
 * It was measured on images like those it was trained with. Other cameras, places or seasons can be harder.
 """
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.1f} %"
 
 
 def _cell(text: str) -> str:

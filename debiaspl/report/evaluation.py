@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from debiaspl._measures import Cells, wilson
+from debiaspl._printable import percent
 from debiaspl.data import UNLABELED, DataError
 from debiaspl.data.label_table import USUAL, Columns
 from debiaspl.data.listing import list_folder
@@ -41,31 +42,20 @@ class FolderEvaluation:
     optimise: str = PHOTOS
     """What the model was chosen for, which is said first."""
 
-    @property
-    def images(self) -> int:
-        return self.cells.images
-
-    @property
-    def right(self) -> int:
-        return int(self.cells.right.sum())
-
     def to_json(self) -> dict[str, Any]:
         cells = self.cells
-        columns = cells.right.tolist(), cells.of_true.tolist(), cells.of_predicted.tolist()
-        recall = {
-            name: right / images for name, right, images in zip(self.classes, *columns[:2], strict=True) if images
-        }
+        counts = {"right": cells.right, "images": cells.of_true, "predicted": cells.of_predicted}
+        columns = {name: count.tolist() for name, count in counts.items()} | {"recall": cells.recall}
+        rows = (dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True))
+        recall = {name: share for name, share in zip(self.classes, cells.recall, strict=True) if share is not None}
         return {
-            "images": self.images,
-            "right": self.right,
-            "accuracy": self.right / self.images,
-            "interval": list(wilson(self.right, self.images)),
+            "images": cells.images,
+            "right": int(cells.right.sum()),
+            "accuracy": cells.accuracy,
+            "interval": list(cells.interval),
             "macro_recall": sum(recall.values()) / len(recall),  # a rare class counts as much as a frequent one
             "worst_class": min(recall, key=recall.__getitem__),
-            "classes": {
-                name: {"right": right, "images": images, "predicted": predicted, "recall": recall.get(name)}
-                for name, right, images, predicted in zip(self.classes, *columns, strict=True)
-            },
+            "classes": dict(zip(self.classes, rows, strict=True)),
             "confusion": cells.to_json(),
             "mistakes": [{"true": true, "predicted": taken, "images": count} for true, taken, count in self.pairs()],
             "without_label": self.without_label,
@@ -98,12 +88,12 @@ class FolderEvaluation:
     def lines(self) -> list[str]:
         """Sentences with the numbers that are not in the table."""
         numbers = self.to_json()
-        low, high = numbers["interval"]
+        low, high = (100 * share for share in numbers["interval"])
         worst = numbers["classes"][numbers["worst_class"]]
+        share = f"{numbers['right']:,} of {numbers['images']:,}; 95 % interval {low:.1f} to {high:.1f} %"
         measures = [
-            f"accuracy {100 * numbers['accuracy']:.1f} % ({self.right:,} of {self.images:,}; 95 % interval "
-            f"{100 * low:.1f} to {100 * high:.1f} %)",
-            f"macro recall {100 * numbers['macro_recall']:.1f} %",
+            f"accuracy {percent(numbers['accuracy'], 1)} ({share})",
+            f"macro recall {percent(numbers['macro_recall'], 1)}",
         ]
         lines = [
             ", ".join(measures if self.optimise == PHOTOS else reversed(measures)),
@@ -137,20 +127,22 @@ def evaluate_folder(
         raise DataError(_nothing(photos, len(truth)))
     known, predicted = np.array([truth[file] for file in files]), np.full(len(files), -1)
     bad: dict[str, str] = {}
-    done = 0
     for seen in model.see(model.photos(listing.root, files)):
         predicted[seen.positions.numpy()] = seen.probabilities.argmax(-1).numpy()
         bad |= {files[position]: reason for position, reason in seen.skipped.items()}
-        done += len(seen.positions) + len(seen.skipped)
-        progress(done, len(files))
+        progress(int((predicted >= 0).sum()) + len(bad), len(files))
     read = predicted >= 0
     if not read.any():
         raise DataError(f"none of {len(files):,} photos of {photos} with a true class can be read.")
-    cells = Cells.of(known[read], predicted[read], len(model.classes))
-    without_label = len(listing.files) - len(truth)
-    left_out = None if seen_before is None else len(seen_before)
-    optimise = PHOTOS if model.shares is None else model.shares.optimise
-    return FolderEvaluation(model.classes, cells, without_label, left_out, len(listing.absent), bad, optimise)
+    return FolderEvaluation(
+        model.classes,
+        Cells.of(known[read], predicted[read], len(model.classes)),
+        len(listing.files) - len(truth),
+        None if seen_before is None else len(seen_before),
+        len(listing.absent),
+        bad,
+        PHOTOS if model.shares is None else model.shares.optimise,
+    )
 
 
 def _nothing(photos: Path, known: int) -> str:

@@ -62,11 +62,11 @@ def test_numbers_are_those_of_plain_counting(run, model, photos, truth, tmp_path
 
 def test_class_folders_are_truth_and_what_was_trained_with_is_left_out(run, model, photos, monkeypatch):
     found = evaluation.evaluate_folder(model, run, photos)
-    assert (found.images, found.trained_with, found.without_label) == (24, None, 0)
+    assert (found.cells.images, found.trained_with, found.without_label) == (24, None, 0)
     monkeypatch.setattr(evaluation, "trained_with", lambda run, photos, files: {"china/0000.jpg", "flower/0001.jpg"})
     fewer = evaluation.evaluate_folder(model, run, photos)
-    assert (fewer.images, fewer.trained_with) == (22, 2)
-    assert evaluation.evaluate_folder(model, run, photos, every=True).images == 24
+    assert (fewer.cells.images, fewer.trained_with) == (22, 2)
+    assert evaluation.evaluate_folder(model, run, photos, every=True).cells.images == 24
     every = {path.relative_to(photos).as_posix() for path in photos.rglob("*.jpg")}
     monkeypatch.setattr(evaluation, "trained_with", lambda run, photos, files: every)
     with pytest.raises(ValueError, match=r"trained with all 24 photos of .* whose class is known, .*: --every\."):

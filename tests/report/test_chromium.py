@@ -256,7 +256,7 @@ def point(page: Page, column: float, row: float, shown: int) -> str:
 
 def test_the_matrix_tells_its_cells(ten):
     matrix = slow.confusion(TEN.truth.tolist(), TEN.label.tolist(), 10)
-    order = confusion_order(audited(TEN).agreement.cells)
+    order = confusion_order(audited(TEN).cells)
     for row, column in ((0, 0), (2, 5), (9, 1)):
         actual, predicted = order[row], order[column]
         count, total = matrix[actual][predicted], sum(matrix[actual])
@@ -267,7 +267,7 @@ def test_the_matrix_tells_its_cells(ten):
 
 
 def test_the_matrix_zooms_to_a_class(thousand):
-    order = confusion_order(audited(THOUSAND).agreement.cells)
+    order = confusion_order(audited(THOUSAND).cells)
     assert point(thousand, 500, 3, 1000).startswith(f"'class {order[3]}' ")
     field = "document.querySelector('#confusion .tools input')"
     thousand.evaluate(f"{field}.value = 'class 123'; {field}.dispatchEvent(new Event('input'))")

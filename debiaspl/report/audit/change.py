@@ -1,6 +1,7 @@
 """What debiasing would change: the paper's correction (Eq. 3) with the mean prediction as the prior."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,8 +16,6 @@ class Change:
     """Predictions after the correction."""
 
     strength: float
-    prior: NDArray[np.float64]
-    """Mean of the raw probabilities."""
     label: NDArray[np.int64]
     confidence: NDArray[np.float64]
     shares: Shares
@@ -27,21 +26,23 @@ class Change:
     accuracy: float | None
     """After the correction, where the truth is known."""
 
+    def to_json(self) -> dict[str, Any]:
+        numbers = {"changed": len(self.rows), "accuracy": self.accuracy}
+        return {"strength": self.strength, **self.shares.to_json(), **numbers}
+
 
 def change(predictions: Predictions, strength: float) -> Change | None:
     """The change by the correction; None for labels without scores of the other classes."""
     scores = predictions.scores
     if scores is None:
         return None
-    prior = mean_prediction(scores)
-    label, confidence = corrected(scores, prior, strength)
+    label, confidence = corrected(scores, mean_prediction(scores), strength)
     rows = np.flatnonzero(label != predictions.label)
     truth, accuracy = predictions.truth, None
     if truth is not None:
         accuracy = float((label == truth)[truth >= 0].mean())
     return Change(
         strength,
-        prior,
         label,
         confidence,
         shares_of(label, scores.num_classes, truth),

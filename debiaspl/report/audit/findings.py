@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from debiaspl._measures import (
     LEVEL,
+    Cells,
     Finding,
     any_at_least,
     at_least,
@@ -21,8 +22,9 @@ from debiaspl._measures import (
     mcnemar,
     told,
 )
+from debiaspl._printable import counted, percent
 from debiaspl.report.audit.change import Change
-from debiaspl.report.audit.measures import Agreement, Shares
+from debiaspl.report.audit.measures import Shares
 from debiaspl.report.audit.numbers import Audit
 
 MUCH = 1.2
@@ -70,8 +72,8 @@ def favoured(audit: Audit) -> Favoured:
 
     Where few true classes are known and show nothing, the predictions of all images are tested too."""
     tests = 2 if audit.few_known else 1
-    if audit.agreement is not None:
-        by_truth = _against_truth(audit.agreement, tests)
+    if audit.cells is not None:
+        by_truth = _against_truth(audit.cells, tests)
         if by_truth.holds or not audit.few_known:
             return by_truth
     labels = _label_counts(audit)
@@ -85,8 +87,8 @@ def favoured(audit: Audit) -> Favoured:
 def _label_counts(audit: Audit) -> NDArray[np.int64] | None:
     """Labels of each class; None where as many were chosen of each, which says nothing about the images."""
     labels = audit.predictions.label_counts
-    if labels is None and audit.few_known and audit.agreement is not None:
-        labels = audit.agreement.cells.of_true
+    if labels is None and audit.few_known and audit.cells is not None:
+        labels = audit.cells.of_true
     return None if labels is None or len(set(labels.tolist())) == 1 else labels
 
 
@@ -108,10 +110,9 @@ def _against_labels(audit: Audit, labels: NDArray[np.int64], tests: int) -> Favo
     return Favoured(number, times, min(1.0, tests * len(counts) * chance), LABELS)
 
 
-def _against_truth(agreement: Agreement, tests: int) -> Favoured:
+def _against_truth(cells: Cells, tests: int) -> Favoured:
     """A sign test: for a class that is not favoured, as many images are wrongly given to it as are wrongly taken from
     it, up to chance."""
-    cells = agreement.cells
     predicted, true, right = (counts.tolist() for counts in (cells.of_predicted, cells.of_true, cells.right))
     tested = max(sum(one + other > 2 * both for one, other, both in zip(predicted, true, right, strict=True)), 1)
 
@@ -131,7 +132,8 @@ def _most(audit: Audit, where: str) -> Finding:
     name, count, total = _quoted(audit, most.number), int(audit.shares.counts[most.number]), len(audit.predictions)
     if most.times < MUCH:
         todo = "Look at the classes with the lowest recall instead." if most.by == TRUTH else "Nothing to do here."
-        return Finding(f"No class is predicted much too often{_among_known(audit, most)}.", todo, "counts")
+        among = _known(audit, ", of {}") if most.by == TRUTH else ""
+        return Finding(f"No class is predicted much too often{among}.", todo, "counts")
     if most.by == EVEN:
         fact = f"{name} is predicted {most.times:.1f} times as often as an even share ({count:,} of {total:,} images)"
         return Finding(f"{fact}; {_if_even(most.chance)}.", UNKNOWN_SHARES, "counts", most.chance)
@@ -139,13 +141,12 @@ def _most(audit: Audit, where: str) -> Finding:
         fact = f"{name} is predicted {most.times:.1f} times as often as its share of the labels ({count:,} of {total:,}"
         fact += " images)"
     else:
-        assert audit.agreement is not None
-        cells = audit.agreement.cells
-        predicted, true = int(cells.of_predicted[most.number]), int(cells.of_true[most.number])
-        fact = f"{_of_known(audit)}{name} is predicted {most.times:.1f} times as often as it occurs ({predicted:,} and "
-        fact += f"{true:,} images)"
+        assert audit.cells is not None
+        predicted, true = int(audit.cells.of_predicted[most.number]), int(audit.cells.of_true[most.number])
+        fact = f"predicted {most.times:.1f} times as often as it occurs ({predicted:,} and {true:,} images)"
         if not true:
-            fact = f"{_of_known(audit)}{name} is predicted for {_images(predicted)}, and no image is of it"
+            fact = f"predicted for {counted(predicted, 'image')}, and no image is of it"
+        fact = f"{_known(audit, 'Of {}, ')}{name} is {fact}"
     fact = f"{fact}; {told(most.chance)}."
     if not most.holds:
         return Finding(fact, NOTHING_SHOWN, "counts", most.chance)
@@ -162,21 +163,21 @@ def _most(audit: Audit, where: str) -> Finding:
 
 def _least(audit: Audit) -> Finding:
     """The first significant finding, else the first one."""
-    tests = (audit.shares.never != []) + (audit.agreement is not None)
+    tests = (audit.shares.never != []) + (audit.cells is not None)
     options = [_never(audit, tests)] if audit.shares.never else []
-    options += [] if audit.agreement is None else [_least_recognised(audit, audit.agreement, tests)]
+    options += [] if audit.cells is None else [_least_recognised(audit, audit.cells, tests)]
     options = options or [_least_predicted(audit)]
     return next((one for one in options if one.chance is not None and one.chance <= LEVEL), options[0])
 
 
 def _never(audit: Audit, tests: int) -> Finding:
     """Classes without a prediction. The advice depends on whether there are images of them."""
-    never, agreement = audit.shares.never, audit.agreement
+    never, cells = audit.shares.never, audit.cells
     some = ", ".join(_quoted(audit, number) for number in never[:3])
     more = f" and {len(never) - 3:,} more" if len(never) > 3 else ""
     fact = f"{len(never):,} of {len(audit.classes):,} classes never predicted: {some}{more}"
-    images = 0 if agreement is None else int(agreement.cells.of_true[never].sum())
-    if agreement is None or (images == 0 and audit.few_known):
+    images = 0 if cells is None else int(cells.of_true[never].sum())
+    if cells is None or (images == 0 and audit.few_known):
         classes, total = len(audit.classes), len(audit.predictions)
         # Classes are treated as independent. An empty class fills the others, so this is an upper bound.
         chance = min(1.0, tests * any_at_least(len(never), [float(1 - 1 / classes) ** total] * classes))
@@ -188,54 +189,54 @@ def _never(audit: Audit, tests: int) -> Finding:
         )
     if images == 0:
         return Finding(f"{fact}; no image with a known class is of them.", "Nothing to do here.", "counts")
-    true, known = agreement.cells.of_true, agreement.known
+    true, known = cells.of_true, cells.images
     empty = (1 - true[true > 0] / (known + 1)) ** known  # one image is added, so that no share is 1
     chance = min(1.0, tests * any_at_least(int(np.count_nonzero(true[never])), empty.tolist()))
     return Finding(
-        f"{fact}, although {_images(images)} of {known:,} with a known class belong there; {told(chance)}.",
+        f"{fact}, although {counted(images, 'image')} of {known:,} with a known class belong there; {told(chance)}.",
         "See what they are mistaken for, and label a few of them." if chance <= LEVEL else NOTHING_SHOWN,
         "confusion",
         chance,
     )
 
 
-def _least_recognised(audit: Audit, agreement: Agreement, tests: int) -> Finding:
+def _least_recognised(audit: Audit, cells: Cells, tests: int) -> Finding:
     """A hypergeometric test against equal recalls: the right images of a class are drawn from all right images."""
-    recall = [1.0 if value is None else value for value in agreement.recall]
-    true, right = agreement.cells.of_true, agreement.cells.right
+    recall = [1.0 if value is None else value for value in cells.recall]
+    true, right, known, accuracy = cells.of_true, cells.right, cells.images, cells.accuracy
     tested, all_right = tests * int(np.count_nonzero(true)), int(right.sum())
 
     def chance_of(number: int) -> float:
-        return min(1.0, tested * drawn_at_most(int(right[number]), int(true[number]), all_right, agreement.known))
+        return min(1.0, tested * drawn_at_most(int(right[number]), int(true[number]), all_right, known))
 
     lowest = int(np.argmin(recall))
     if recall[lowest] == 1:
         return Finding("Every image with a known class is predicted right.", "Nothing to do here.", "truth")
-    below = [int(number) for number in np.argsort(recall, kind="stable") if recall[number] < agreement.accuracy]
+    below = [int(number) for number in np.argsort(recall, kind="stable") if recall[number] < accuracy]
     worst = next((number for number in below if chance_of(number) <= LEVEL), lowest)
     chance, name = chance_of(worst), _quoted(audit, worst)
     least = "least" if recall[worst] == recall[lowest] else "less than others"
     fact = (
-        f"{_of_known(audit)}{name} is recognised {least}: {_percent(recall[worst])} of its images, "
-        f"{_percent(agreement.accuracy)} of all; {told(chance)}"
+        f"{_known(audit, 'Of {}, ')}{name} is recognised {least}: {percent(recall[worst])} of its images, "
+        f"{percent(accuracy)} of all; {told(chance)}"
     )
-    other, share = _taken_for(audit, agreement, worst)
+    other, share = _taken_for(cells, worst)
     todo = f"Look at the images of {name} that are predicted wrong, and label a few."
     if other is not None:
         taken = _quoted(audit, other)
-        fact += f". {_percent(share)} of them are mistaken for {taken}"
+        fact += f". {percent(share)} of them are mistaken for {taken}"
         todo = f"Look at images of {name} and {taken} side by side, and label a few of both."
     return Finding(f"{fact}.", todo if chance <= LEVEL else NONE_STANDS_OUT, "confusion", chance)
 
 
-def _taken_for(audit: Audit, agreement: Agreement, worst: int) -> tuple[int | None, float]:
+def _taken_for(cells: Cells, worst: int) -> tuple[int | None, float]:
     """The class that its images are most often mistaken for, and their share; None where that is not significant."""
-    mistakes = agreement.cells.mistakes()
+    mistakes = cells.mistakes()
     row = np.flatnonzero(mistakes.true == worst)
-    count, wrong, others = int(mistakes.count[row[0]]), int(mistakes.count[row].sum()), len(audit.classes) - 1
+    count, wrong, others = int(mistakes.count[row[0]]), int(mistakes.count[row].sum()), cells.classes - 1
     if others > 1 and others * at_least(count, wrong, 1 / others) > LEVEL:
         return None, 0.0
-    return int(mistakes.predicted[row[0]]), count / int(agreement.cells.of_true[worst])
+    return int(mistakes.predicted[row[0]]), count / int(cells.of_true[worst])
 
 
 def _least_predicted(audit: Audit) -> Finding:
@@ -261,29 +262,24 @@ def _correction(audit: Audit, where: str) -> Finding:
     shares = audit.shares.reference if audit.shares.true is None else f"the {audit.shares.reference}"
     fact = (
         f"Debiasing with strength {after.strength:g} would change {len(after.rows):,} of the {count:,} labels. "
-        f"{_percent(audit.shares.distance or 0.0, 1)} of them would have to change class to match {shares}, "
-        f"{_percent(after.shares.distance or 0.0, 1)} after debiasing"
+        f"{percent(audit.shares.distance or 0.0, 1)} of them would have to change class to match {shares}, "
+        f"{percent(after.shares.distance or 0.0, 1)} after debiasing"
     )
     look = f"Look at the images that change class, shown {where}. If their new labels are better, use debiasing."
-    if after.accuracy is not None and audit.agreement is not None:
-        return _by_accuracy(audit, after, fact, look)
+    if audit.predictions.truth is not None and audit.cells is not None:
+        return _by_accuracy(audit, audit.predictions.truth, audit.cells.accuracy, after, fact, look)
     chance = chance_of_imbalance(audit.shares)
     todo = look if chance <= LEVEL else "Keep these labels: they are as even as chance allows."
     return Finding(f"{fact}. These labels are {'un' if chance <= LEVEL else 'not un'}even.", todo, "change", chance)
 
 
-def _by_accuracy(audit: Audit, after: Change, fact: str, look: str) -> Finding:
+def _by_accuracy(audit: Audit, truth: NDArray[np.int64], before: float, after: Change, fact: str, look: str) -> Finding:
     """By true classes: images that become right against images that become wrong."""
-    truth, agreement = audit.predictions.truth, audit.agreement
-    assert truth is not None
-    assert agreement is not None
-    assert after.accuracy is not None
     right, was_right = after.label == truth, audit.predictions.label == truth
     better, worse = int(np.count_nonzero(right & ~was_right)), int(np.count_nonzero(was_right & ~right))
     chance = mcnemar(better, worse)
-    among = "" if agreement.known == len(audit.predictions) else f", of {_images(agreement.known)} with a known class"
     fact += (
-        f"; accuracy from {_percent(agreement.accuracy, 1)} to {_percent(after.accuracy, 1)}{among} "
+        f"; accuracy from {percent(before, 1)} to {percent(after.accuracy or 0.0, 1)}{_known(audit, ', of {}')} "
         f"({better:,} more right, {worse:,} more wrong; {told(chance)})."
     )
     if better == worse or chance > LEVEL:
@@ -333,28 +329,14 @@ def _if_even(chance: float) -> str:
     return "chance alone may do this"
 
 
-def _of_known(audit: Audit) -> str:
-    """The beginning of a sentence about the images with a known class, where these are not all."""
-    if audit.agreement is None or audit.agreement.known == len(audit.predictions):
+def _known(audit: Audit, form: str) -> str:
+    """How many images have a known class, where these are not all."""
+    if audit.cells is None or audit.cells.images == len(audit.predictions):
         return ""
-    return f"Of {_images(audit.agreement.known)} with a known class, "
-
-
-def _among_known(audit: Audit, most: Favoured) -> str:
-    if most.by != TRUTH or audit.agreement is None or audit.agreement.known == len(audit.predictions):
-        return ""
-    return f", of {_images(audit.agreement.known)} with a known class"
+    return form.format(f"{counted(audit.cells.images, 'image')} with a known class")
 
 
 def _quoted(audit: Audit, number: int) -> str:
     """The name of a class, not too long."""
     name = audit.classes[number]
     return f"'{name if len(name) <= 60 else name[:59] + '…'}'"
-
-
-def _images(count: int) -> str:
-    return f"{count:,} image{'' if count == 1 else 's'}"
-
-
-def _percent(share: float, digits: int = 0) -> str:
-    return f"{100 * share:.{digits}f} %"

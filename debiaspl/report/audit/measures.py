@@ -1,4 +1,4 @@
-"""How imbalanced predictions are, in all and above a confidence threshold; and their accuracy, with true classes."""
+"""How imbalanced predictions are, in all and above a confidence threshold; and whether a confidence can be trusted."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from debiaspl._measures import Cells, almost_none, distance, ratio, reference_name, wilson
+from debiaspl._measures import almost_none, distance, ratio, reference_name, wilson
 
 THRESHOLDS = (0.0, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99)
 BINS = 10
@@ -122,34 +122,6 @@ def above_thresholds(
     return rows
 
 
-@dataclass(frozen=True, eq=False)
-class Agreement:
-    """Predictions compared with the true classes."""
-
-    cells: Cells
-    known: int
-    """Images whose true class is known; all other numbers are about these."""
-    accuracy: float
-    interval: tuple[float, float]
-    """Wilson's 95 % interval of the accuracy."""
-
-    @property
-    def precision(self) -> list[float | None]:
-        """Of each class: the share of its predictions that are true; None if it was never predicted."""
-        return _ratios(self.cells.right, self.cells.of_predicted)
-
-    @property
-    def recall(self) -> list[float | None]:
-        """Of each class: the share of its images that were recognised; None if it has no images."""
-        return _ratios(self.cells.right, self.cells.of_true)
-
-
-def agreement(truth: NDArray[np.int64], label: NDArray[np.int64], classes: int) -> Agreement:
-    cells = Cells.of(truth, label, classes)
-    known, right = int(cells.count.sum()), int(cells.right.sum())
-    return Agreement(cells, known, right / known, wilson(right, known))
-
-
 @dataclass(frozen=True)
 class Bin:
     """Predictions of similar confidence."""
@@ -186,7 +158,3 @@ def calibration(confidence: NDArray[np.float64], right: NDArray[np.bool_]) -> Ca
         bins.append(Bin(number / BINS, (number + 1) / BINS, count, mean, good / count, wilson(good, count)))
     error = sum(item.count * abs(item.accuracy - item.confidence) for item in bins) / len(right)
     return Calibration(bins, float(error), float(confidence.mean() - right.mean()))
-
-
-def _ratios(part: NDArray[np.int64], whole: NDArray[np.int64]) -> list[float | None]:
-    return [int(a) / int(b) if b else None for a, b in zip(part, whole, strict=True)]

@@ -5,15 +5,14 @@ from typing import Any
 
 import numpy as np
 
+from debiaspl._measures import Cells
 from debiaspl.predictions import Predictions
 from debiaspl.report.audit.change import Change, change
 from debiaspl.report.audit.measures import (
     Above,
-    Agreement,
     Calibration,
     Shares,
     above_thresholds,
-    agreement,
     calibration,
     shares_of,
 )
@@ -31,8 +30,8 @@ class Audit:
     shares: Shares
     thresholds: list[Above] | None
     """Needs a confidence."""
-    agreement: Agreement | None
-    """Needs the truth."""
+    cells: Cells | None
+    """Predictions against the true classes, of the images that have one. Needs the truth."""
     calibration: Calibration | None
     """Needs the truth and a confidence."""
     change: Change | None
@@ -50,7 +49,7 @@ class Audit:
     @property
     def few_known(self) -> bool:
         """Whether true classes are known for some images, but too few to represent all."""
-        return self.agreement is not None and self.agreement.known < min(len(self.predictions), self.enough)
+        return self.cells is not None and self.cells.images < min(len(self.predictions), self.enough)
 
     def to_json(self) -> dict[str, Any]:
         """The numbers, by name; docs/audit.md says what each is."""
@@ -64,33 +63,22 @@ class Audit:
         }
         if self.thresholds is not None:
             numbers["thresholds"] = [row.to_json() for row in self.thresholds]
-        if self.agreement is not None:
-            numbers |= self._truth(self.agreement)
+        if self.cells is not None:
+            numbers |= {
+                "truth_known": self.cells.images,
+                "accuracy": self.cells.accuracy,
+                "accuracy_interval": list(self.cells.interval),
+                "precision": self._by_class(self.cells.precision),
+                "recall": self._by_class(self.cells.recall),
+                "confusion": self.cells.to_json(),
+            }
         if self.calibration is not None:
             numbers["calibration_error"] = self.calibration.error
         if self.change is not None:
-            numbers["debiased"] = self._debiased(self.change)
+            after = self.change.shares
+            names = {"counts": self._by_class(after.counts.tolist()), "never_predicted": self._names(after.never)}
+            numbers["debiased"] = self.change.to_json() | names
         return numbers
-
-    def _truth(self, found: Agreement) -> dict[str, Any]:
-        return {
-            "truth_known": found.known,
-            "accuracy": found.accuracy,
-            "accuracy_interval": list(found.interval),
-            "precision": self._by_class(found.precision),
-            "recall": self._by_class(found.recall),
-            "confusion": found.cells.to_json(),
-        }
-
-    def _debiased(self, found: Change) -> dict[str, Any]:
-        return {
-            "strength": found.strength,
-            "counts": self._by_class(found.shares.counts.tolist()),
-            **found.shares.to_json(),
-            "never_predicted": self._names(found.shares.never),
-            "changed": len(found.rows),
-            "accuracy": found.accuracy,
-        }
 
     def _names(self, numbers: list[int]) -> list[str]:
         return [self.classes[number] for number in numbers]
@@ -117,7 +105,7 @@ def audit(predictions: Predictions, strength: float = STRENGTH) -> Audit:
         predictions,
         shares,
         None if confidence is None else above_thresholds(label, confidence, classes, truth),
-        None if truth is None else agreement(truth, label, classes),
+        None if truth is None else Cells.of(truth, label, classes),
         calibrated,
         change(predictions, strength),
     )

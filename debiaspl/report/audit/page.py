@@ -1,10 +1,13 @@
 """The audit as one page: the values that the page's script draws."""
 
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from debiaspl._measures import Cells
+from debiaspl.report.audit.change import Change
 from debiaspl.report.audit.findings import UNCERTAIN, favoured, findings
 from debiaspl.report.audit.numbers import Audit
 from debiaspl.report.pages import (
@@ -48,52 +51,42 @@ def audit_values(audit: Audit, command: str = "", find: Find | None = None) -> d
         "facts": _facts(audit),
         "classes": _classes(audit),
         "thresholds": audit.thresholds and [row.to_json() for row in audit.thresholds],
-        "confusion": _confusion(audit),
-        "calibration": _calibration(audit),
-        "change": _change(audit),
+        "confusion": audit.cells and _confusion(audit.cells),
+        "calibration": audit.calibration and asdict(audit.calibration),
+        "change": audit.change and _change(audit.change),
         "picks": shown,
         "pictures": {} if find is None else thumbnails(names, find),
     }
 
 
 def _facts(audit: Audit) -> dict[str, Any]:
-    found = audit.agreement
-    return {
-        "predictions": len(audit.predictions),
-        "classes": len(audit.classes),
-        **audit.shares.to_json(),
-        "never_predicted": len(audit.shares.never),
-        "accuracy": None if found is None else found.accuracy,
-        "interval": None if found is None else list(found.interval),
-        "truth_known": None if found is None else found.known,
-        "worst_recall": None if found is None else min(value for value in found.recall if value is not None),
-    }
+    facts = {"predictions": len(audit.predictions), "classes": len(audit.classes), **audit.shares.to_json()}
+    facts["never_predicted"] = len(audit.shares.never)
+    if (cells := audit.cells) is not None:
+        facts |= {"accuracy": cells.accuracy, "interval": cells.interval, "truth_known": cells.images}
+        facts["worst_recall"] = min(value for value in cells.recall if value is not None)
+    return facts
 
 
 def _classes(audit: Audit) -> dict[str, Any]:
     """Columns of the table of classes."""
-    found, counts = audit.agreement, audit.shares.counts
-    confidence = audit.predictions.confidence
-    mean = None
-    if confidence is not None:
-        total = np.bincount(audit.predictions.label, confidence, minlength=len(counts))
-        mean = [rounded(value / count) if count else None for value, count in zip(total, counts.tolist(), strict=True)]
-    return {
+    counts, confidence = audit.shares.counts, audit.predictions.confidence
+    columns: dict[str, list[Any]] = {
         "name": [short_name(name) for name in audit.classes],
         "predicted": counts.tolist(),
-        "times_even": rounded(audit.shares.times_even.tolist()),
-        "confidence": mean,
-        "truth": None if found is None else found.cells.of_true.tolist(),
-        "precision": None if found is None else rounded(found.precision),
-        "recall": None if found is None else rounded(found.recall),
-        "debiased": None if audit.change is None else audit.change.shares.counts.tolist(),
+        "times_even": audit.shares.times_even.tolist(),
     }
+    if confidence is not None:
+        total = np.bincount(audit.predictions.label, confidence, minlength=len(counts))
+        columns["confidence"] = [value / count if count else None for value, count in zip(total, counts, strict=True)]
+    if (cells := audit.cells) is not None:
+        columns |= {"truth": cells.of_true.tolist(), "precision": cells.precision, "recall": cells.recall}
+    if audit.change is not None:
+        columns["debiased"] = audit.change.shares.counts.tolist()
+    return rounded(columns)
 
 
-def _confusion(audit: Audit) -> dict[str, Any] | None:
-    if audit.agreement is None:
-        return None
-    cells = audit.agreement.cells
+def _confusion(cells: Cells) -> dict[str, Any]:
     mistakes = cells.mistakes()
     pairs = _columns(mistakes.true, mistakes.predicted, mistakes.count)
     drawn = None if cells.classes > MOST_CLASSES else matrix_of(cells)
@@ -104,30 +97,10 @@ def _columns(*columns: NDArray[np.int64]) -> list[list[int]]:
     return [column[:MOST_PAIRS].tolist() for column in columns]
 
 
-def _calibration(audit: Audit) -> dict[str, Any] | None:
-    found = audit.calibration
-    if found is None:
-        return None
-    return {
-        "error": found.error,
-        "gap": found.gap,
-        "bins": [vars(item) | {"interval": list(item.interval)} for item in found.bins],
-    }
-
-
-def _change(audit: Audit) -> dict[str, Any] | None:
-    found = audit.change
-    if found is None:
-        return None
-    return {
-        "strength": found.strength,
-        **found.shares.to_json(),
-        "never_predicted": len(found.shares.never),
-        "changed": len(found.rows),
-        "accuracy": found.accuracy,
-        "moves": _columns(found.moved.true, found.moved.predicted, found.moved.count),
-        "all_moves": len(found.moved.count),
-    }
+def _change(found: Change) -> dict[str, Any]:
+    moves = _columns(found.moved.true, found.moved.predicted, found.moved.count)
+    counts = {"never_predicted": len(found.shares.never), "all_moves": len(found.moved.count)}
+    return found.to_json() | counts | {"moves": moves}
 
 
 def _picks(audit: Audit) -> dict[str, Any]:

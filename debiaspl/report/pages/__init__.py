@@ -102,6 +102,8 @@ def short_name(name: str) -> str:
 
 def rounded(value: Value) -> Value:
     """Rounded to six digits, to keep the page small. Values that are not finite become None, as JSON has none."""
+    if isinstance(value, dict):
+        return cast(Value, {name: rounded(item) for name, item in value.items()})
     if isinstance(value, list):
         return cast(Value, [rounded(item) for item in value])
     if isinstance(value, float):

@@ -28,8 +28,8 @@ function auditFacts({ facts }) {
     ["almost never predicted", write.count(facts.almost_none), "classes"],
     ["effective classes", write.ratio(facts.effective_classes), `of ${write.count(facts.classes)}`],
     ["never predicted", write.count(facts.never_predicted), "classes"],
-    facts.accuracy === null ? null : ["accuracy", write.share(facts.accuracy), `95 %: ${write.share(facts.interval[0])} to ${write.share(facts.interval[1])}, ${write.count(facts.truth_known)} images`],
-    facts.accuracy === null ? null : ["worst recall", write.share(facts.worst_recall), "of the class least recognised"],
+    facts.accuracy === undefined ? null : ["accuracy", write.share(facts.accuracy), `95 %: ${write.share(facts.interval[0])} to ${write.share(facts.interval[1])}, ${write.count(facts.truth_known)} images`],
+    facts.accuracy === undefined ? null : ["worst recall", write.share(facts.worst_recall), "of the class least recognised"],
   ]);
 }
 
