@@ -23,7 +23,8 @@ from torch import Tensor
 from zeroshot import EUROSAT
 
 from debiaspl.data import UNLABELED, ImageSet, load
-from debiaspl.data.lazy import read_folder
+from debiaspl.data.lazy import read_listing
+from debiaspl.data.listing import list_folder
 from debiaspl.encoders import features_of
 from debiaspl.features import FeatureTable, TableTask, fit_recipe
 from debiaspl.features.fit import LINEAR, enough_steps
@@ -54,7 +55,7 @@ def sets(root: Path | None) -> Iterator[tuple[str, ImageSet]]:
     yield "eurosat", named(eurosat, EUROSAT)
     yield "digits", named(some(load("digits", root).train), DIGITS)
     if root is not None and (root / "flowers20").is_dir():
-        flowers = some(read_folder(root / "flowers20", (224, 224))[0])
+        flowers = some(read_listing(list_folder(root / "flowers20"), (224, 224))[0])
         yield "flowers20", named(flowers, [name.replace("-", " ") for name in flowers.classes])
 
 

@@ -19,7 +19,8 @@ from PIL import Image
 from record_demo import ROOT, origin
 
 from debiaspl.data import ImageSet, load
-from debiaspl.data.lazy import read_folder
+from debiaspl.data.lazy import read_listing
+from debiaspl.data.listing import list_folder
 
 DRAWS, PHOTOS = 3, 2000
 EUROSAT = (
@@ -30,7 +31,7 @@ EUROSAT = (
 
 def sets(root: Path) -> dict[str, tuple[ImageSet, tuple[str, ...]]]:
     """Photos, and class names in plain words."""
-    cifar, flowers = load("cifar10", root).test, read_folder(root / "flowers20", (224, 224))[0]
+    cifar, flowers = load("cifar10", root).test, read_listing(list_folder(root / "flowers20"), (224, 224))[0]
     return {
         "cifar10": (cifar, cifar.classes),
         "eurosat": (load("eurosat", root).train, EUROSAT),

@@ -30,7 +30,7 @@ DEFINED_ONCE = {
     "composed": "data/text.py",
     "list_folder": "data/listing.py",
     "list_images": "data/listing.py",
-    "read_folder": "data/lazy.py",
+    "read_listing": "data/lazy.py",
     "left_in_files": "data/lazy.py",
     "read_predictions": "predictions/read.py",
     "read_class_names": "data/text.py",

@@ -48,11 +48,10 @@ class BadImage(DataError):  # noqa: N818 - it names what is wrong with the file
     """The file cannot be decoded; the message is a short reason, without the name of the file."""
 
 
-def decode(
-    path_or_bytes: str | os.PathLike[str] | bytes,
-    size: tuple[int, int] | None,
-    channels: int = 3,
-) -> Tensor:
+ImageFileOrBytes = str | os.PathLike[str] | bytes
+
+
+def decode(path_or_bytes: ImageFileOrBytes, size: tuple[int, int] | None, channels: int = 3) -> Tensor:
     """The image as uint8, (channels, height, width); ``size`` is (height, width), or None for the original size.
 
     It is rotated by its EXIF tag; of several frames the first is used; 16 bits are scaled to 8; transparent pixels
@@ -60,9 +59,7 @@ def decode(
     centre.
     """
     if channels not in (1, 3) or (size is not None and min(size) < 1):
-        raise DataError(
-            f"channels is {channels} and size is {size}, expected 1 or 3 channels, and a size of 1 or more."
-        )
+        raise DataError(f"channels is {channels} and size is {size}, expected 1 or 3 channels, and 1 pixel or more.")
     return _tensor(open_image(path_or_bytes, size, channels))
 
 
@@ -83,11 +80,7 @@ def _tensor(image: Image.Image) -> Tensor:
     return torch.from_numpy(channels_first(image).copy())
 
 
-def open_image(
-    path_or_bytes: str | os.PathLike[str] | bytes,
-    size: tuple[int, int] | None,
-    channels: int = 3,
-) -> Image.Image:
+def open_image(path_or_bytes: ImageFileOrBytes, size: tuple[int, int] | None, channels: int = 3) -> Image.Image:
     """The image as ``decode`` needs it, before it becomes a tensor."""
     try:
         with pillow_keeps_quiet, _stream(path_or_bytes) as stream:
@@ -115,7 +108,7 @@ def _bytes_needed(image: ImageFile.ImageFile, size: tuple[int, int] | None) -> i
     return image.width * image.height * BYTES_PER_PIXEL // shrink**2
 
 
-def _stream(path_or_bytes: str | os.PathLike[str] | bytes) -> IO[bytes]:
+def _stream(path_or_bytes: ImageFileOrBytes) -> IO[bytes]:
     if isinstance(path_or_bytes, bytes):
         return io.BytesIO(path_or_bytes)
     try:

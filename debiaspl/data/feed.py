@@ -6,7 +6,6 @@ import signal
 from collections.abc import Callable, Iterator
 from itertools import count
 from random import Random
-from typing import Any
 from weakref import WeakSet
 
 import torch
@@ -161,10 +160,8 @@ class FileFeed:
         except RuntimeError as error:
             if "DataLoader worker" not in str(error):
                 raise
-            raise DataError(
-                f"a worker process that reads images has died ({error}). If the machine is short of memory, use fewer "
-                "workers or smaller batches. Then continue with --resume."
-            ) from error
+            why = f"a worker process that reads images has died ({error})"
+            raise DataError(f"{why}. Use fewer workers if memory is short, and continue with --resume.") from error
         self._next += 1
         # Copied at once, because a later batch will use the same memory. For a GPU it is copied to pinned memory, from
         # which the transfer is asynchronous.
@@ -184,7 +181,7 @@ class FileFeed:
             self._batches,
             batch_size=None,
             sampler=count(start),
-            collate_fn=_as_it_is,
+            collate_fn=tuple,  # unchanged: the usual one would convert its numbers into tensors
             generator=torch.Generator(),  # otherwise the loader would draw from the user's generator
             worker_init_fn=_follow_the_parent,
             num_workers=self.workers,
@@ -226,11 +223,6 @@ def _follow_the_parent(worker: int) -> None:
     end_with_parent()
     for each in (signal.SIGINT, signal.SIGTERM):
         signal.signal(each, signal.SIG_IGN)
-
-
-def _as_it_is(summary: Any) -> Any:
-    """Return a worker's result unchanged: DataLoader would convert its numbers into tensors."""
-    return summary
 
 
 def load_crops(images: LazyImages, positions: Tensor, seed: int, out: Tensor) -> _Summary:

@@ -60,11 +60,8 @@ def damaged(file: Path, found: str, expected: str) -> DataError:
 
 
 def digits() -> TrainTest:
-    """The digits of scikit-learn (Alpaydin and Kaynak 1998): 1,797, 8x8, grey, no download; 50 of each class are the
-    test set.
-
-    There is no official test set: the held-out images are the same for every seed of every experiment.
-    """
+    """The digits of scikit-learn (Alpaydin and Kaynak 1998): 1,797, 8x8, grey, no download. There is no official test
+    set: 50 of each class are held out, the same ones for every seed of every experiment."""
     *pixels, labels = _digits_columns()
     # The authors' pixels are counts from 0 to 16; scaled to the range of a byte.
     grey = np.rint(np.stack(pixels, 1).reshape(-1, 1, 8, 8) * (255 / 16)).astype(np.uint8)
@@ -76,11 +73,8 @@ def digits() -> TrainTest:
 
 @cache  # a program that trains several short runs would spend a fifth of its time here
 def _digits_columns() -> NDArray[np.float64]:
-    """(65, N): the pixels, and the label.
-
-    From the file inside scikit-learn that its load_digits reads. Importing load_digits, and scipy's statistics with it,
-    would take longer than everything else before the first step.
-    """
+    """(65, N): the pixels, and the label; from the file that scikit-learn's load_digits reads. To import that would
+    take longer than everything else before the first step."""
     package = find_spec("sklearn")
     if package is None or package.origin is None:
         raise ImportError("the digits come with scikit-learn: pip install 'debiaspl[digits]'")
@@ -158,10 +152,9 @@ def read_eurosat(place: Path) -> TrainTest:
     """EuroSAT (Helber et al. 2019): 27,000 satellite images, 64x64 RGB, in ten class folders, or any part of them with
     training and test images of each class.
 
-    There is no official test set. A fifth of each class is held out: the same images for every seed of every
-    experiment. They depend only on the numbers in the file names: of each ten consecutive numbers, one odd and one
-    even. So a half of the set (the odd numbers or the even ones) holds out exactly a fifth too, and only images that
-    the whole set holds out.
+    There is no official test set. A fifth of each class is held out, the same images for every seed: by the numbers in
+    the file names, one odd and one even of each ten. So half of the set (the odd or the even numbers) holds out a fifth
+    too, and only images that the whole set holds out.
     """
     listing = list_folder(place)
     if listing.classes != tuple(EUROSAT_SIZES):
@@ -209,15 +202,11 @@ def read_imagenet(place: Path, classes: int = 1000) -> TrainTest:
     files: 1.3 million do not fit in memory. Class names are the WordNet numbers, sorted."""
     train, val = (left_in_files(list_folder(place / part), 224) for part in ("train", "val"))
     if len(train.classes) != classes:
-        raise DataError(
-            f"{place / 'train'} has {len(train.classes)} class folders, expected {classes}, such as n01440764. "
-            "Unpack each archive inside the authors' training archive into a folder of its name."
-        )
+        found = f"{place / 'train'} has {len(train.classes)} class folders, expected {classes}"
+        raise DataError(f"{found}, such as n01440764. Unpack each inner archive into a folder of its name.")
     if val.classes != train.classes:
-        raise DataError(
-            f"{place / 'val'} has {len(val.classes)} class folders, expected the {classes} of {place / 'train'}. The "
-            "authors' validation archive has none: move each image to the folder of its class."
-        )
+        found = f"{place / 'val'} has {len(val.classes)} class folders, expected the {classes} of {place / 'train'}"
+        raise DataError(f"{found}. Move each image to the folder of its class.")
     return TrainTest(
         replace(train, ids=tuple(f"train/{name}" for name in train.ids)),
         replace(val, ids=tuple(f"val/{name}" for name in val.ids)),

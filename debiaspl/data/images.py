@@ -31,10 +31,10 @@ class Files(Protocol):
 
 
 class StoredImages(ABC):
-    """Images that stay where they are until they are needed; indexed by positions, like a tensor. A dataclass with
-    ``positions``, the indices of its images in order."""
+    """Images that stay where they are until they are needed; indexed by positions, like a tensor. A dataclass."""
 
     positions: Tensor
+    """Indices of its images, in order."""
     dtype = torch.uint8
 
     @property
@@ -147,7 +147,7 @@ class ImageSet:
         """
         from debiaspl.data.sequence import read_sequence  # it imports this module
 
-        return read_sequence(dataset, size, channels, image, label, classes)
+        return read_sequence(dataset, size, channels, (image, label), classes)
 
     @property
     def is_encoded(self) -> bool:
@@ -202,18 +202,14 @@ class ImageSet:
 
     def _check_labels(self, name: str, labels: Tensor) -> None:
         if labels.dtype != torch.int64 or labels.shape != (len(self),):
-            raise ValueError(
-                f"{name} have shape {tuple(labels.shape)} and dtype {labels.dtype}, expected int64 ({len(self)},): "
-                "one class number per image, -1 for none."
-            )
+            found = f"{name} have shape {tuple(labels.shape)} and dtype {labels.dtype}"
+            raise ValueError(f"{found}, expected int64 ({len(self)},): one class number per image, -1 for none.")
         low, high = (int(labels.min()), int(labels.max())) if len(labels) else (UNLABELED, UNLABELED)
         if not self.classes and high > UNLABELED:
             raise ValueError(f"classes are {self.classes!r}, expected two or more different names.")
         if low < UNLABELED or high >= self.num_classes:
-            raise ValueError(
-                f"{name} run from {low} to {high}, expected -1 (no label) to {self.num_classes - 1}: "
-                f"there are {self.num_classes} classes."
-            )
+            expected = f"-1 (no label) to {self.num_classes - 1}, as there are {self.num_classes} classes"
+            raise ValueError(f"{name} run from {low} to {high}, expected {expected}.")
 
 
 @dataclass(frozen=True)
@@ -264,18 +260,14 @@ def _tensor(name: str, values: Any) -> Tensor:
     try:
         return torch.as_tensor(values if isinstance(values, Tensor) else np.asarray(values))
     except (TypeError, ValueError) as error:
-        raise ValueError(
-            f"{name} cannot be converted to a tensor: {error} Expected one number type and shape."
-        ) from error
+        raise ValueError(f"{name} are no tensor: {error} Expected one number type and shape.") from error
 
 
 def check_pixels(images: Tensor | StoredImages) -> None:
     shape = tuple(images.shape)
     if images.dtype != torch.uint8 or len(shape) != 4 or shape[1] not in (1, 3):
-        raise ValueError(
-            f"images have shape {shape} and dtype {images.dtype}, expected uint8 (N, C, H, W) with C = 1 or 3. "
-            "Values in 0..1: (images * 255).round().to(torch.uint8). Channels last: images.permute(0, 3, 1, 2)."
-        )
+        found = f"images have shape {shape} and dtype {images.dtype}, expected uint8 (N, C, H, W) with C = 1 or 3"
+        raise ValueError(f"{found}. For other layouts: ImageSet.of, or (images * 255).to(torch.uint8), permute.")
 
 
 def _pixels(images: Tensor) -> Tensor:

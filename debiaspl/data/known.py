@@ -107,9 +107,8 @@ def get(
     except OSError as error:
         full = error.errno == errno.ENOSPC
         free = f" {shutil.disk_usage(folder).free / 1e6:,.0f} MB are free." if full else ""
-        raise DataError(
-            f"could not write to {folder}: {error.strerror or error}.{free} Use another folder: --root."
-        ) from error
+        why = error.strerror or error
+        raise DataError(f"could not write to {folder}: {why}.{free} Use another folder: --root.") from error
     return target, True
 
 
@@ -134,10 +133,8 @@ def fetch(source: Source, target: Path, watch: Watch | None = None, timeout: flo
         reason = getattr(error, "reason", error) or type(error).__name__
         raise DataError(f"{source.url} stopped after {done:,} bytes: {reason}. {again}") from error
     if digest.hexdigest() != source.md5:
-        raise DataError(
-            f"{source.url} sent {done:,} of {'?' if total is None else f'{total:,}'} bytes with the md5 "
-            f"{digest.hexdigest()}, expected {source.md5}. {again}"
-        )
+        sent = f"{done:,} of {'?' if total is None else f'{total:,}'} bytes with the md5 {digest.hexdigest()}"
+        raise DataError(f"{source.url} sent {sent}, expected {source.md5}. {again}")
 
 
 def unpack(archive: Path, folder: Path) -> None:
@@ -151,7 +148,4 @@ def unpack(archive: Path, folder: Path) -> None:
                 tar.extractall(folder, filter="data")
     except (tarfile.TarError, zipfile.BadZipFile, gzip.BadGzipFile, zlib.error, EOFError, RuntimeError) as error:
         # zipfile raises RuntimeError for a member that is encrypted or has an unknown compression.
-        reason = str(error) or type(error).__name__
-        raise DataError(
-            f"{archive} is damaged ({reason}), expected the complete archive of its authors. Download it again."
-        ) from error
+        raise DataError(f"{archive} is damaged ({error or type(error).__name__}). Download it again.") from error

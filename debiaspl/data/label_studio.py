@@ -40,9 +40,7 @@ def _file_of(data: dict[str, Any], key: str | None, found: str) -> str:
     keys = (key,) if key else ("file_name", IMAGE)
     name = next((data[each] for each in keys if isinstance(data.get(each), str) and data[each].strip()), None)
     if name is None:
-        raise DataError(
-            f"{found}; it has {shown(list(data)) or 'nothing'}. Name the right one with --column file=NAME."
-        )
+        raise DataError(f"{found}; it has {shown(list(data)) or 'nothing'}. Name the right one: --column file=NAME.")
     return str(name)
 
 

@@ -70,6 +70,8 @@ class LabelRow:
     """The image, as the table names it."""
     label: str | None
     """None: the image has no label."""
+    asked: str = ""
+    """What the column ``asked`` says of how the image was chosen to be labeled: see ``ASKED``."""
 
 
 @dataclass(frozen=True)
@@ -99,17 +101,17 @@ class LabelText:
         if row.is_blank:
             return None
         if any(cell.strip() for cell in row.cells[len(self.names) :]):
-            raise DataError(
-                f"{self.table} has {len(row.cells)} cells in line {row.line}, expected {len(self.names)} as in its "
-                'first line. Put a name with a comma in quotes: "a, b.jpg".'
-            )
+            found = f"{self.table} has {len(row.cells)} cells in line {row.line}, expected {len(self.names)}"
+            raise DataError(f'{found} as in its first line. Put a name with a comma in quotes: "a, b.jpg".')
         name, label = self.cells(row)
         # A line break alone is no sign that a quote was not closed: class names may contain one.
         following = [line.partition(self.separator)[0] for line in label.splitlines()[1:]]
         if not name.strip() or any(map(_names_image, following)):
             found = "a label over several lines" if name.strip() else "no file name"
             raise DataError(f"{self.table} has {found} in line {row.line}. Is a quote not closed, or a cell missing?")
-        return LabelRow(f"line {row.line}", name, class_name(label))
+        place = self.names.index(ASKED) if ASKED in self.names else len(row.cells)
+        asked = unguarded(row.cells[place].strip()) if place < len(row.cells) and place not in self.places else ""
+        return LabelRow(f"line {row.line}", name, class_name(label), asked)
 
 
 def read_label_table(table: Path, columns: Columns = USUAL) -> tuple[list[LabelRow], tuple[str, ...]]:
@@ -122,18 +124,6 @@ def read_label_table(table: Path, columns: Columns = USUAL) -> tuple[list[LabelR
     text = split_table(read_text(table, CSV), table, columns)
     rows = [found for row in text.rows if (found := text.understood(row)) is not None]
     return rows, text.assumed + _assumed_unlabeled(text.cells(row)[1] for row in text.rows)
-
-
-def asked_for(table: Path, columns: Columns = USUAL) -> dict[str, str]:
-    """How images were chosen to be labeled, as the column ``asked`` of the table says, by their names; empty without
-    it."""
-    if table.suffix.lower() == ".json":
-        return {}
-    text = split_table(read_text(table, CSV), table, columns)
-    place = text.names.index(ASKED) if ASKED in text.names else text.places[0]
-    if place in text.places:
-        return {}
-    return {text.cells(row)[0]: unguarded(row.cells[place].strip()) for row in text.rows if len(row.cells) > place}
 
 
 def tell_assumed(table: Path, assumed: Iterable[str]) -> None:
@@ -162,9 +152,8 @@ def split_table(text: str, table: Path, columns: Columns = USUAL) -> LabelText:
             layout = _layout(csv_rows(text, separator=separator), table, columns, separator)
         except CsvError as error:
             if separator == ",":
-                raise DataError(
-                    f"{table} cannot be read from line {error.line} on: {error}. Is a quote not closed?"
-                ) from error
+                where = f"{table} cannot be read from line {error.line} on"
+                raise DataError(f"{where}: {error}. Is a quote not closed?") from error
             continue
         if isinstance(layout, LabelText):
             layouts.append(layout)
@@ -172,9 +161,9 @@ def split_table(text: str, table: Path, columns: Columns = USUAL) -> LabelText:
             reasons.insert(0 if separator in text.partition("\n")[0] else len(reasons), layout)
     if layouts and (len(layouts) == 1 or layouts[0].separator == ","):
         return layouts[0]
+    expected = f"a first line with {' and '.join(columns.names)}, separated by commas"
     raise DataError(
-        f"{table} {reasons[0]}. Expected a first line with {' and '.join(columns.names)}, separated by commas. For "
-        "other names, use --column file=NAME and --column label=NAME."
+        f"{table} {reasons[0]}. Expected {expected}. For other names: --column file=NAME --column label=NAME."
     )
 
 
@@ -239,25 +228,20 @@ def match_files(table: Path, rows: Iterable[LabelRow], names: FileNames, allow_a
         if names.below(row.name) is None:
             raise DataError(
                 f"{table} names {shown([row.name])} in {row.place}, which is outside of {names.root}. Expected a path "
-                f"below {names.root}, relative or absolute. For images elsewhere, link them into it and use "
-                "--follow-links."
+                "below it. For images elsewhere, link them into it and use --follow-links."
             )
         file, how = names.found(row.name)
         read_as.update(how)
         if file is None:
             missing.append(row.name)
         elif labels.setdefault(file, row.label) != row.label:
-            raise DataError(
-                f"{table} says {labels[file] or 'no label'} for {shown([file])} in {places[file]} "
-                f"and {row.label or 'no label'} in {row.place}. Keep one of the two."
-            )
+            one, other = f"{labels[file] or 'no label'} for {shown([file])}", row.label or "no label"
+            raise DataError(f"{table} says {one} in {places[file]} and {other} in {row.place}. Keep one of the two.")
         else:
             places.setdefault(file, row.place)
     if missing and not (allow_absent and labels):
-        raise DataError(
-            f"{table} names {counted(missing, 'file')} not in {names.root}: {shown(missing)}. "
-            f"Paths are relative to {names.root} and written with /."
-        )
+        absent = f"{counted(missing, 'file')} not in {names.root}: {shown(missing)}"
+        raise DataError(f"{table} names {absent}. Paths are relative to {names.root} and written with /.")
     assumed = tuple(f"{how} ({count:,} row{'' if count == 1 else 's'})" for how, count in read_as.items())
     return Matched(labels, tuple(dict.fromkeys(missing)), assumed)
 

@@ -15,7 +15,7 @@ from torch import Tensor
 from debiaspl._processes import usable_cores
 from debiaspl.data.decode import BadImage, decode, open_image
 from debiaspl.data.images import Files, ImageSet, StoredImages
-from debiaspl.data.listing import Listing, Skipped, list_folder
+from debiaspl.data.listing import Listing, Skipped
 from debiaspl.data.text import DataError, counted, shown
 from debiaspl.files import memory
 
@@ -25,7 +25,13 @@ PART = 1024
 """In bytes: how much of a file is read for a digest."""
 MOST_SIZES, MOST_CONTENTS = 200_000, 10_000
 """Files of a set whose size, and whose content, is part of its digest."""
+Progress = Callable[[int, int], None]
+"""Called with the number of images done and the total, in the calling thread."""
 _log = logging.getLogger("debiaspl")
+
+
+def unseen(done: int, total: int) -> None:
+    """Show no progress."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +73,7 @@ class FolderFiles:
 
 @dataclass(frozen=True, eq=False)
 class LazyImages(StoredImages):
-    """Replaces the tensor of an ``ImageSet`` if its images do not fit in memory: indexed like one, read on demand."""
+    """Indexed like the tensor of an ``ImageSet``, and read on demand."""
 
     files: Files
     positions: Tensor
@@ -132,11 +138,8 @@ class Drawn(NamedTuple):
 def in_order(
     images: ImageSet, batch: int, first: int = 0, every: int = 1, workers: int | None = None
 ) -> Iterator[Drawn]:
-    """All images once, in order; files that cannot be read are left out and listed in ``skipped``.
-
-    To share the work, pass ``first`` and ``every``: batch number ``first`` and every ``every``-th one after it; the
-    batches themselves do not change. Threads read files one batch ahead, so that memory use stays constant.
-    """
+    """All images once, in order; files that cannot be read are left out and listed in ``skipped``. Threads read one
+    batch ahead. To share the work: batch number ``first`` and every ``every``-th one after it, which do not change."""
     chunks = torch.split(torch.arange(len(images)), batch)[first::every]
     stored = images.images
     if not isinstance(stored, LazyImages):
@@ -172,10 +175,9 @@ def _collected(positions: Tensor, under_way: list[Future[Tensor]], stored: LazyI
 
 
 def loaded(
-    images: ImageSet, workers: int | None = None, progress: Callable[[int, int], None] = lambda done, total: None
+    images: ImageSet, workers: int | None = None, progress: Progress = unseen
 ) -> tuple[ImageSet, dict[str, str]]:
-    """The same images in memory, and a reason for each one that cannot be read. ``progress(done, total)`` is called in
-    the calling thread."""
+    """The same images in memory, and a reason for each one that cannot be read."""
     if not isinstance(images.images, LazyImages):
         return images, {}
     # One tensor for all images, so that there is never a second copy.
@@ -193,10 +195,8 @@ def loaded(
 def room_for(shape: tuple[int, ...]) -> Tensor:
     """A tensor of bytes for images, (N, C, H, W). Raises if it does not fit in memory."""
     if not memory.fits(need := math.prod(shape)):
-        raise DataError(
-            f"{shape[0]:,} images of {shape[3]} x {shape[2]} pixels need {memory.lack_of(need)}. "
-            "Choose a smaller size, or read them from a folder while training."
-        )
+        pixels = f"{shape[0]:,} images of {shape[3]} x {shape[2]} pixels"
+        raise DataError(f"{pixels} need {memory.lack_of(need)}. Choose a smaller size, or stream them from a folder.")
     return torch.empty(shape, dtype=torch.uint8)
 
 
@@ -210,46 +210,28 @@ def left_in_files(listing: Listing, size: int | tuple[int, int] = 0, channels: i
 
 
 def read_listing(
-    listing: Listing,
-    size: int | tuple[int, int],
-    channels: int = 3,
-    workers: int | None = None,
-    progress: Callable[[int, int], None] = lambda done, total: None,
+    listing: Listing, size: int | tuple[int, int], channels: int = 3, progress: Progress = unseen
 ) -> tuple[ImageSet, Skipped]:
     """The images in memory, and what was skipped: (file, reason); docs/bad-files.md lists what happens with odd and
-    damaged files. ``size`` as in ``left_in_files``, ``workers`` are threads."""
+    damaged files. ``size`` as in ``left_in_files``."""
     every = left_in_files(listing, size, channels)
-    images, bad = loaded(every, workers or min(8, usable_cores()), progress)
+    images, bad = loaded(every, min(8, usable_cores()), progress)
     counts = zip(listing.classes, every.counts(), images.counts(), strict=True)
     if lost := [name for name, before, after in counts if before and not after]:
         labels = dict(zip(listing.files, listing.labels.tolist(), strict=True))
         reasons = _shown_reasons((file, bad[file]) for file in sorted(bad) if listing.classes[labels[file]] in lost)
-        raise DataError(
-            f"no labeled image of {shown(lost)} in {listing.root} can be read: {reasons}. Every class needs at least "
-            "one image. Replace these files."
-        )
+        raise DataError(f"no labeled image of {shown(lost)} in {listing.root} can be read: {reasons}. Replace some.")
     if skipped := tuple(sorted((*listing.skipped, *bad.items()))):
-        number = counted(skipped, "file")
-        message = "%s: read %d images, skipped %s: %s"
-        _log.warning(message, listing.root, len(images), number, _shown_reasons(skipped))
+        told = listing.root, len(images), counted(skipped, "file"), _shown_reasons(skipped)
+        _log.warning("%s: read %d images, skipped %s: %s", *told)
     return images, skipped
 
 
-def images_of(
-    listing: Listing,
-    size: int,
-    stream: bool,
-    progress: Callable[[int, int], None] = lambda done, total: None,
-) -> ImageSet:
+def images_of(listing: Listing, size: int, stream: bool, progress: Progress = unseen) -> ImageSet:
     """The images left in their files with ``stream`` and in tar shards, otherwise in memory."""
     if stream or listing.stored:
         return left_in_files(listing, size)
     return read_listing(listing, size, progress=progress)[0]
-
-
-def read_folder(root: Path | str, size: int | tuple[int, int]) -> tuple[ImageSet, Skipped]:
-    """The same for a folder that is not listed yet."""
-    return read_listing(list_folder(root), size)
 
 
 def _shown_reasons(skipped: Iterable[tuple[str, str]]) -> str:

@@ -14,7 +14,7 @@ from debiaspl.data.file_names import EXTENSIONS, HEIC, NO_HEIC, FileNames, is_im
 from debiaspl.data.images import UNLABELED, Files
 from debiaspl.data.label_table import USUAL, Columns, class_name, match_files, read_label_table, tell_assumed, tell_once
 from debiaspl.data.manifest import encoded_names, encoders_in
-from debiaspl.data.text import UNLABELED_NAME, DataError, composed, counted, means_no_label, shown
+from debiaspl.data.text import UNLABELED_NAME, DataError, composed, counted, is_utf8, means_no_label, shown
 from debiaspl.files import digest_if_there
 
 Skipped = tuple[tuple[str, str], ...]
@@ -65,15 +65,14 @@ def list_folder(
 
     Without ``labels`` the table is ``root/labels.csv`` if it exists; otherwise every folder in root is a class, with
     all images below it at any depth. ``classes`` gives the names in order; by default they are sorted. With
-    ``allow_absent`` a table may name files that do not exist, as long as some do. ``columns`` are the names of its
-    columns. If fewer than two classes have a label, that is an error, unless ``needs_classes`` is False: then no image
-    has one. With ``folders``, the label of an image that the table does not name is its class folder.
+    ``allow_absent`` a table may name files that do not exist, as long as some do. Labels of fewer than two classes are
+    an error, unless ``needs_classes`` is False: then no image has one. With ``folders``, the label of an image that the
+    table does not name is its class folder.
     """
     root = Path(root)
     files, skipped = _find_images(root)
     table = root / TABLE if labels is None else Path(labels)
-    absent: tuple[str, ...] = ()
-    passed_over: tuple[str, ...] = ()
+    absent = passed_over = tuple[str, ...]()
     if labels is not None or table.is_file():
         rows, assumed = read_label_table(table, columns)
         matched = match_files(table, rows, FileNames(root, files), allow_absent)
@@ -86,7 +85,7 @@ def list_folder(
         others = ((file, why) for file, why in skipped if file not in named)
         skipped = tuple((file, why) for file, why in others if os.path.abspath(root / file) != itself)
     elif columns != USUAL:
-        raise DataError(f"{root} has no labels.csv, so its columns cannot be named. Name the table too: --labels.")
+        raise DataError(f"{root} has no labels.csv, whose columns could be named. Name the table too: --labels.")
     else:
         named = _from_folders(root, files, classes)
     if not named:
@@ -212,9 +211,8 @@ def _from_folders(root: Path, files: Sequence[str], classes: Sequence[str] | Non
         return dict.fromkeys(files)
     if loose:
         raise DataError(
-            f"{root} has {counted(loose, 'image')} outside of class folders: {shown(loose)}. "
-            f"Expected {root}/CLASS/*.jpg and, for images without a label, {root}/{UNLABELED_NAME}/*.jpg; "
-            "or a table labels.csv with the columns file_name,label."
+            f"{root} has {counted(loose, 'image')} outside of class folders: {shown(loose)}. Expected CLASS/*.jpg "
+            f"and {UNLABELED_NAME}/*.jpg in it, or a table labels.csv with the columns file_name,label."
         )
     used = {file.split("/")[0] for file in files}
     beside = {path.name for path in root.iterdir() if path.is_dir() and not _is_hidden(path.name)}
@@ -225,21 +223,16 @@ def _from_folders(root: Path, files: Sequence[str], classes: Sequence[str] | Non
     if files and empty:
         links = [name for name in empty if leads_out(root, root / name)]
         hint = f" {shown(links)}: {_LEAVES}." if links else ""
-        raise DataError(
-            f"{root} has {counted(empty, 'class folder')} without an image: {shown(empty)}. "
-            f"Add images, which end in {' '.join(EXTENSIONS)}, or remove the folder.{hint}"
-        )
+        found = f"{root} has {counted(empty, 'class folder')} without an image: {shown(empty)}"
+        raise DataError(f"{found}. Add images, which end in {' '.join(EXTENSIONS)}, or remove it.{hint}")
     also = sorted(name for name in used if means_no_label(name) and name != UNLABELED_NAME)
     tell_assumed(root, [f"{shown([f'{name}/' for name in also])} contains photos without a label"] if also else [])
     return {file: class_name(file.split("/")[0]) for file in files}
 
 
 def refuse_parts(root: Path, folders: Iterable[str], files: Sequence[str]) -> None:
-    """Raise for ``train/`` and ``val/``, which would become two classes.
-
-    They cannot be classes if all folders are named like parts of a data set, and at least one of them contains only
-    folders, two or more. ``files`` are relative to root.
-    """
+    """Raise for ``train/`` and ``val/``, which would become two classes: all folders are named like parts of a set, and
+    at least one of them contains only folders, two or more. ``files`` are relative to root."""
     names = sorted(name for name in set(folders) if not means_no_label(name))
     if not all(name.casefold() in _PARTS for name in names):
         return
@@ -249,44 +242,35 @@ def refuse_parts(root: Path, folders: Iterable[str], files: Sequence[str]) -> No
     if not cut:
         return
     part = next((name for name in cut if name.casefold().startswith("train")), cut[0])
-    main = f"{root}/{part}"
     beside = f", and move {root}/{UNLABELED_NAME} into it" if UNLABELED_NAME in folders else ""
     raise DataError(
-        f"{root} contains {shown(names)}, named like parts of a data set and not like classes; {main} contains "
-        f"{shown(sorted(inner[part]))}. Expected a folder for each class. Use the part to learn from: {main}"
-        f"{beside}. If they are classes after all, label their images in a table with the columns file_name,label."
+        f"{root} contains {shown(names)}, named like parts of a data set; {root}/{part} contains "
+        f"{shown(sorted(inner[part]))}. Expected a folder for each class. Use the part to learn from: {root}/{part}"
+        f"{beside}. If they are classes, label their images in a table with the columns file_name,label."
     )
 
 
 def _class_order(root: Path, found: set[str], classes: Sequence[str] | None) -> tuple[str, ...]:
     order = tuple(sorted(found)) if classes is None else tuple(composed(name.strip()) for name in classes)
     # Lone surrogates stand for bytes that are not UTF-8; such a class could not be written to a report or table.
-    broken = [
-        name for name in order if not name or means_no_label(name) or any("\ud800" <= c <= "\udfff" for c in name)
-    ]
+    broken = [name for name in order if not name or means_no_label(name) or not is_utf8(name)]
     if classes is None and not order:
         photos = shlex.quote(str(root))
         raise DataError(
-            f"no image of {root} has a label yet. Expected labels of two classes or more. Label a few images of every "
-            f'class: debiaspl label {photos} --classes "..."; or train with class names alone: debiaspl zeroshot '
-            f'{photos} --classes "..."; or, if there are labels already, name their table, with the columns '
-            f"file_name,label: --labels TABLE, or move the images into a folder for each class: {root}/CLASS/*.jpg."
+            f"no image of {root} has a label yet. Label a few images of every class: debiaspl label {photos} --classes "
+            f'"..."; or train with class names alone: debiaspl zeroshot {photos} --classes "..."; or name a table with '
+            f"the columns file_name,label: --labels TABLE; or move images into folders: {root}/CLASS/*.jpg."
         )
     if classes is None and len(order) < 2 and not broken:
         raise DataError(
             f"{root} has labels of one class only: {shown(order)}. Expected two classes or more: label a few images of "
-            "every class, in a table with the columns file_name,label, or in one folder per class beside "
-            f"{UNLABELED_NAME}/."
+            f"every class, in a table with the columns file_name,label, or in folders beside {UNLABELED_NAME}/."
         )
     if len(set(order)) < 2 or len(set(order)) < len(order) or broken:
-        raise DataError(
-            f"the classes of {root} are {shown(broken or order) or 'not known'}. Expected two or more different names "
-            f"in UTF-8, none of them {UNLABELED_NAME}: one folder each, or named in the table or as classes."
-        )
-    unknown = sorted(found - set(order))
-    if unknown:
-        raise DataError(
-            f"{root} has {counted(unknown, 'label')} outside of the given classes: {shown(unknown)}. "
-            f"The given classes are {shown(order, limit=20)}."
-        )
+        named = shown(broken or order) or "not known"
+        expected = f"two or more different names in UTF-8, none of them {UNLABELED_NAME}"
+        raise DataError(f"the classes of {root} are {named}. Expected {expected}.")
+    if unknown := sorted(found - set(order)):
+        known = f"outside of the given classes: {shown(unknown)}. The given classes are {shown(order, limit=20)}"
+        raise DataError(f"{root} has {counted(unknown, 'label')} {known}.")
     return order

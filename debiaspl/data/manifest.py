@@ -94,8 +94,6 @@ def encoded_names(root: Path) -> Names:
     found = encoders_in(root)
     if len(found) > 1:
         kinds = shown(sorted({one.encoder for one in found.values()}))
-        raise DataError(
-            f"{root} holds features of {len(found)} encoders or image sizes: {kinds}. Name the photos too; or keep the "
-            "features of each in a folder of their own."
-        )
+        found_in = f"{root} holds features of {len(found)} encoders or image sizes: {kinds}"
+        raise DataError(f"{found_in}. Name the photos too, or keep each in a folder of its own.")
     return tuple(sorted({name for key in found for names in read_manifest(root / key) for name in names}))

@@ -32,9 +32,7 @@ def open_data(data: str, image_size: int = 0, stream: bool = False, root: str | 
     """
     place = Path(data).expanduser()
     if not place.exists() and ("/" in data or data.startswith(("~", "."))):
-        raise DataError(
-            f"{place} does not exist. Expected images, tar shards, a packed set, or the name of a known image set."
-        )
+        raise DataError(f"{place} does not exist. Expected images, tar shards, a packed set, or a known set's name.")
     if is_known(data) or not place.exists():
         whole = load(data, root)
         return TrainTest(_sized(whole.train, image_size), _sized(whole.test, image_size)) if image_size else whole
@@ -84,25 +82,18 @@ def _list_labeled(place: Path) -> Listing:
         return list_folder(place)
     shards = list_shards(place)
     if len(shards.classes) < 2:
-        raise DataError(
-            f"the shards at {place} have {len(shards.classes)} classes, expected two or more: each sample needs a .cls "
-            "file with its class beside the image (0001.jpg, 0001.cls)."
-        )
+        found = f"the shards at {place} have {len(shards.classes)} classes, expected two or more"
+        raise DataError(f"{found}. Each image needs a file with its class beside it (0001.jpg, 0001.cls).")
     return shards
 
 
 def with_test_set(images: ImageSet) -> TrainTest:
     """A fifth of each class is held out, the same for every seed."""
     if int(images.labels.min()) == UNLABELED:
-        unlabeled = int((images.labels == UNLABELED).sum())
-        raise DataError(
-            f"{unlabeled:,} of {len(images):,} images have no label. A recipe hides labels by its own protocol, so it "
-            "needs a label for every image."
-        )
+        found = f"{int((images.labels == UNLABELED).sum()):,} of {len(images):,} images have no label"
+        raise DataError(f"{found}. A recipe hides labels by its own protocol, so it needs a label for every image.")
     if min(counts := images.counts()) < 2:
         few = images.classes[counts.index(min(counts))]
-        raise DataError(
-            f"class {few} has {min(counts)} image(s), expected at least 2: one to train and one to test with."
-        )
+        raise DataError(f"class {few} has {min(counts)} image(s), expected 2: one to train and one to test with.")
     test, train = LabelShare(TEST_SHARE).split(images.labels, seed=0)
     return TrainTest(images.select(train), images.select(test))

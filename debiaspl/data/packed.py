@@ -7,7 +7,6 @@ A packed folder contains ``images.npy`` (uint8, N x C x H x W) and ``index.json`
 import hashlib
 import json
 import os
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,7 +19,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from debiaspl.data.images import ImageSet, StoredImages
-from debiaspl.data.lazy import in_order
+from debiaspl.data.lazy import Progress, in_order, unseen
 from debiaspl.data.text import DataError
 from debiaspl.files import parse_json, write_text, write_whole
 from debiaspl.files.whole import PARTIAL
@@ -58,9 +57,7 @@ class PackedImages(StoredImages):
         return np.asarray(np.load(self.path, mmap_mode="r"))
 
 
-def pack(
-    images: ImageSet, out: Path, progress: Callable[[int, int], None] = lambda done, total: None
-) -> tuple[int, dict[str, str]]:
+def pack(images: ImageSet, out: Path, progress: Progress = unseen) -> tuple[int, dict[str, str]]:
     """Write images as a packed folder; returns their number, and a reason for each that could not be read. The index is
     written last: with it, the folder is complete."""
     refuse_packing_over(out)
@@ -113,9 +110,8 @@ def open_packed(folder: Path) -> ImageSet:
         if pixels.dtype != np.uint8 or not pixels.flags.c_contiguous:
             raise ValueError(f"{PIXELS} contains {pixels.dtype}, expected bytes, image by image")
         for names in (index["classes"], index["ids"]):
-            if not isinstance(names, list) or len({name for name in names if isinstance(name, str)}) < max(
-                len(names), 1
-            ):
+            different = {name for name in names if isinstance(name, str)} if isinstance(names, list) else ()
+            if not 0 < len(names) == len(different):
                 raise ValueError("its classes or ids are not different names")
         images = PackedImages(path, torch.arange(len(pixels)), pixels.shape[1:])
         return ImageSet(images, torch.tensor(index["labels"]), tuple(index["classes"]), tuple(index["ids"]))

@@ -19,24 +19,22 @@ IMAGES, LABELS = ("image", "img"), ("label", "labels", "fine_label")
 
 def read_sequence(
     dataset: Any,
-    size: int | tuple[int, int] | None = None,
-    channels: int = 3,
-    image: str | None = None,
-    label: str | None = None,
-    classes: Sequence[str] = (),
+    size: int | tuple[int, int] | None,
+    channels: int,
+    columns: tuple[str | None, str | None],
+    classes: Sequence[str],
 ) -> ImageSet:
     """``ImageSet.from_dataset``."""
     try:
         count = len(dataset)
     except TypeError:
-        raise DataError(
-            f"the data set is a {type(dataset).__name__} without a length, expected one with len() and items by number."
-        ) from None
+        kind = type(dataset).__name__
+        raise DataError(f"the data set is a {kind} without a length, expected items by number, and len().") from None
     if not count:
         raise DataError("the data set is empty, expected items of an image and a label.")
     if channels not in (1, 3):
         raise DataError(f"channels is {channels}, expected 1 or 3.")
-    labels, columns = [], (image, label)
+    labels = []
     pixels, sides = torch.empty(0), (size, size) if isinstance(size, int) else size
     for number in range(count):
         picture, known = _pair(dataset[number], number, columns)
@@ -48,7 +46,7 @@ def read_sequence(
             pixels, sides = room_for((count, *made.shape)), (made.shape[1], made.shape[2])
         pixels[number] = made
         labels.append(known)
-    return _labeled(pixels, labels, tuple(classes) or _names(dataset, label))
+    return _labeled(pixels, labels, tuple(classes) or _names(dataset, columns[1]))
 
 
 def _pair(item: Any, number: int, columns: tuple[str | None, str | None]) -> tuple[Any, Any]:
@@ -58,10 +56,8 @@ def _pair(item: Any, number: int, columns: tuple[str | None, str | None]) -> tup
         for column, usual, what in zip(columns, (IMAGES, LABELS), ("image", "label"), strict=True):
             name = column or next((name for name in usual if name in item), "")
             if name not in item:
-                raise DataError(
-                    f"item {number} has the columns {', '.join(map(str, item))}, and none is its {what}. Name it: "
-                    f"from_dataset(..., {what}='COLUMN')."
-                )
+                found = f"item {number} has the columns {', '.join(map(str, item))}"
+                raise DataError(f"{found}, and none is its {what}. Name it: from_dataset(..., {what}='COLUMN').")
             names.append(name)
         return item[names[0]], item[names[1]]
     if isinstance(item, tuple | list) and len(item) == 2:
@@ -95,7 +91,7 @@ def _labeled(pixels: Tensor, labels: list[Any], names: tuple[str, ...]) -> Image
     if known and all(isinstance(label, str) for label in known):
         names = names or tuple(sorted(set(known)))
         if unknown := sorted(set(known) - set(names)):
-            raise DataError(f"labels are {', '.join(unknown[:3])}, which are not among the classes {', '.join(names)}.")
+            raise DataError(f"labels are {', '.join(unknown[:3])}, expected some of {', '.join(names)}.")
         labels = [UNLABELED if _is_missing(label) else names.index(label) for label in labels]
     try:
         numbers = [UNLABELED if _is_missing(label) else _whole(label) for label in labels]

@@ -27,9 +27,8 @@ _DAMAGED = (tarfile.TarError, EOFError, ValueError, OverflowError, LookupError, 
 class TarShards:
     """The place of each image in the shards: three numbers per image, so that a hundred million fit in memory.
 
-    A shard contains, for each sample, files of one name and several extensions: ``0001.jpg`` and ``0001.cls``, the
-    class number or name as text. One pass over the headers finds them. Images are then read by offset, in any order,
-    from any process, which makes a shuffled stream possible that resumes at any step.
+    A sample has files of one name and several extensions: ``0001.jpg`` and ``0001.cls``, the class number or name as
+    text. One pass over the headers finds them; images are then read by offset, in any order, from any process.
     """
 
     paths: tuple[Path, ...]
@@ -121,8 +120,7 @@ def _samples(path: Path) -> dict[str, dict[str, tarfile.TarInfo]]:
 
 
 def _members(tar: tarfile.TarFile) -> Iterator[tarfile.TarInfo]:
-    """All members, in order. Raises tarfile.ReadError if one claims to end before it begins: a pass over the file would
-    return to the same place forever."""
+    """All members, in order. One that claims to end before it begins would be read forever, so it is an error."""
     end = 0
     for member in tar:
         if member.size < 0 or member.offset < end:
@@ -139,10 +137,7 @@ def _label(path: Path, name: str, sample: dict[str, tarfile.TarInfo]) -> str:
         return ""
     member = sample[extension]
     if member.size > LONGEST_LABEL:
-        raise DataError(
-            f"the label {name}{extension} in {path} has {member.size:,} bytes, expected the name or number of a class. "
-            "Get or make the shard again."
-        )
+        raise DataError(f"the label {name}{extension} in {path} has {member.size:,} bytes, expected a class name.")
     try:
         return _bytes_at(path, member.offset_data, member.size).decode().strip()
     except UnicodeDecodeError as error:

@@ -34,10 +34,8 @@ class Splitter(Protocol):
 
 @dataclass(frozen=True)
 class FewLabels:
-    """The same number of labels for every class; all other images are unlabeled.
-
-    By default, as in the literature, labeled images are also unlabeled ones (FixMatch and its successors).
-    """
+    """The same number of labels for every class; all other images are unlabeled. By default, as for FixMatch and its
+    successors, labeled images are also unlabeled ones."""
 
     per_class: int = 4
     """Labels per class."""
@@ -48,19 +46,14 @@ class FewLabels:
         classes = _positions(labels)
         for number, positions in enumerate(classes):
             if not 1 <= self.per_class <= len(positions):
-                raise ValueError(
-                    f"per_class is {self.per_class}, but class {number} has {len(positions)} images; "
-                    f"expected 1 to {min(map(len, classes))}."
-                )
+                found = f"per_class is {self.per_class}, but class {number} has {len(positions)} images"
+                raise ValueError(f"{found}; expected 1 to {min(map(len, classes))}.")
         return _split(_drawn(classes, [self.per_class] * len(classes), seed), classes, self.labeled_also_unlabeled)
 
 
 @dataclass(frozen=True)
 class LabelShare:
-    """A labeled share of every class; all other images are unlabeled.
-
-    The rule of the authors' code for ImageNet, whose classes have 732 to 1,300 images.
-    """
+    """A labeled share of every class; all other images are unlabeled: the rule of the authors' code for ImageNet."""
 
     share: float = 0.01
     """Labeled share of each class, rounded, but at least one image."""
@@ -69,7 +62,8 @@ class LabelShare:
 
     def split(self, labels: Labels, seed: int) -> Split:
         classes, share = _positions(labels), within("share", self.share, "(0, 1)")
-        return _split(_drawn(classes, _shares(classes, share), seed), classes, self.labeled_also_unlabeled)
+        numbers = [max(round(share * len(positions)), 1) for positions in classes]
+        return _split(_drawn(classes, numbers, seed), classes, self.labeled_also_unlabeled)
 
 
 @dataclass(frozen=True)
@@ -150,10 +144,9 @@ class TwoTails:
         sizes = [first + second for first, second in zip(labeled_sizes, unlabeled_sizes, strict=True)]
         for number, positions in enumerate(classes):
             if sizes[number] > len(positions):
-                raise ValueError(
-                    f"class {number} has {len(positions)} images, but {labeled_sizes[number]} labeled and "
-                    f"{unlabeled_sizes[number]} unlabeled ones are needed. Lower labeled_max or unlabeled_max."
-                )
+                needed = f"{labeled_sizes[number]} labeled and {unlabeled_sizes[number]} unlabeled ones are needed"
+                found = f"class {number} has {len(positions)} images, but {needed}"
+                raise ValueError(f"{found}. Lower labeled_max or unlabeled_max.")
         kept = _drawn(classes, sizes, seed)
         labeled = [each[:number] for each, number in zip(kept, labeled_sizes, strict=True)]
         return _split(labeled, kept, self.labeled_also_unlabeled)
@@ -168,10 +161,8 @@ def hold_out_labels(labels: Labels, split: Split, fraction: float, seed: int) ->
     numbers = [min(round(fraction * len(each)), len(each) - 1) for each in classes]
     validation = np.sort(np.concatenate(_drawn(classes, numbers, seed)))
     if len(validation) == 0:
-        raise ValueError(
-            f"{len(positions)} labels leave none for validation at a fraction of {fraction}: every class needs at "
-            "least two. Label more images, or train without a validation set."
-        )
+        found = f"{len(positions)} labels leave none for validation at a fraction of {fraction}"
+        raise ValueError(f"{found}: every class needs two. Label more images, or use no validation set.")
     return Split(from_numpy(np.setdiff1d(positions, validation)), split.unlabeled), from_numpy(validation)
 
 
@@ -194,16 +185,9 @@ def _tail(largest: int, gamma: float, classes: int) -> list[int]:
     within("gamma", gamma, "[1, inf)")
     sizes = [int(largest * gamma ** (-number / (classes - 1))) for number in range(classes)]
     if 0 in sizes:
-        raise ValueError(
-            f"gamma is {gamma}, which leaves class {sizes.index(0)} without an image: the largest has {largest}. "
-            f"Expected a gamma of at most {largest}."
-        )
+        found = f"gamma is {gamma}, which leaves class {sizes.index(0)} without an image"
+        raise ValueError(f"{found}: the largest has {largest}. Expected a gamma of at most {largest}.")
     return sizes
-
-
-def _shares(classes: list[Indices], share: float) -> list[int]:
-    """Number of images for this share of each class, at least one."""
-    return [max(round(share * len(positions)), 1) for positions in classes]
 
 
 def _drawn(classes: list[Indices], numbers: list[int], seed: int) -> list[Indices]:
@@ -216,19 +200,15 @@ def _positions(labels: Labels) -> list[Indices]:
     """Positions of the images of each class."""
     known = _numbers(labels)
     if known.min() < 0:
-        raise ValueError(
-            f"{(known < 0).sum()} images have no label, but a protocol that hides labels needs all labels."
-        )
+        raise ValueError(f"{(known < 0).sum()} images have no label, but a protocol that hides labels needs them all.")
     return [np.flatnonzero(known == number).astype(np.int64) for number in range(known.max() + 1)]
 
 
 def _numbers(labels: Labels) -> Indices:
     known = labels.cpu().numpy() if isinstance(labels, Tensor) else np.asarray(labels)
     if known.ndim != 1 or not len(known) or not np.issubdtype(known.dtype, np.integer):
-        raise ValueError(
-            f"labels have shape {known.shape} and type {known.dtype}, expected one whole number for each image. "
-            "For names, use np.unique(names, return_inverse=True)[1]."
-        )
+        found = f"labels have shape {known.shape} and type {known.dtype}, expected one whole number for each image"
+        raise ValueError(f"{found}. For names: np.unique(names, return_inverse=True)[1].")
     return known.astype(np.int64)
 
 

@@ -12,7 +12,7 @@ from torch import Tensor, from_numpy
 
 from debiaspl.data.images import UNLABELED, ImageSet, TrainTest, content_digest, same_images
 from debiaspl.data.label_table import Columns
-from debiaspl.data.lazy import images_of
+from debiaspl.data.lazy import Progress, images_of, unseen
 from debiaspl.data.listing import list_folder, list_images
 from debiaspl.data.open import is_folder_of_images, open_data
 from debiaspl.data.splits import FewLabels, LabelShare, LongTail, Mismatch, Split, Splitter, TwoTails, hold_out_labels
@@ -41,17 +41,10 @@ class GivenLabels:
     def __post_init__(self) -> None:
         if self.folds == 1 or self.folds < 0 or not 0 <= self.fold < max(self.folds, 1):
             raise ValueError(
-                f"fold is {self.fold} and folds is {self.folds}, expected folds 0, or at least 2 and a fold below that "
-                "number, from 0."
+                f"fold is {self.fold} and folds is {self.folds}, expected folds 0, or 2 or more above fold."
             )
 
-    def read(
-        self,
-        data: str,
-        image_size: int,
-        stream: bool,
-        progress: Callable[[int, int], None] = lambda done, total: None,
-    ) -> ImageSet:
+    def read(self, data: str, image_size: int, stream: bool, progress: Progress = unseen) -> ImageSet:
         """The folder's images with the given labels, at this size; with ``stream`` they stay in their files."""
         place, table = Path(data).expanduser(), self.table or None
         listing = list_folder(place, table, columns=self.columns, folders=self.folders)
@@ -84,12 +77,7 @@ class NoLabels:
     """Ignores all labels: uses every image of a folder, at any depth, or the training images of a known set."""
 
     def read(
-        self,
-        data: str,
-        image_size: int,
-        stream: bool,
-        root: str | Path | None = None,
-        progress: Callable[[int, int], None] = lambda done, total: None,
+        self, data: str, image_size: int, stream: bool, root: str | Path | None = None, progress: Progress = unseen
     ) -> ImageSet:
         """The images at this size; with ``stream`` they stay in their files."""
         if not is_folder_of_images(data):
@@ -162,9 +150,7 @@ class Task:
     def __post_init__(self) -> None:
         sets = (self.labeled, self.unlabeled, self.test, *([self.validation] if self.validation else []))
         if len({images.classes for images in sets}) > 1 or len({images.is_encoded for images in sets}) > 1:
-            raise ValueError(
-                "the sets of a task have different classes, or only some are encoded. Use parts of one set."
-            )
+            raise ValueError("the sets of a task have different classes, or only some are encoded. Use parts of one.")
         if any(len(images) and int(images.truth.min()) < 0 for images in sets[2:]):
             raise ValueError("a test or validation image has no label, but these sets need a label for every image.")
         if self.hints is not None and {tuple(part.shape) for part in self.hints} != {(len(self.unlabeled),)}:

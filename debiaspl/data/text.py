@@ -48,10 +48,8 @@ def read_text(file: Path, expected: str) -> str:
         return file.read_bytes().decode()
     except UnicodeDecodeError as error:
         line = error.object.count(b"\n", 0, error.start) + 1
-        raise DataError(
-            f"{file} is not UTF-8: byte {error.object[error.start]:#x} in line {line}. Expected {expected}. Save it as "
-            'UTF-8 (in a spreadsheet: "CSV UTF-8").'
-        ) from error
+        found = f"byte {error.object[error.start]:#x} in line {line}"
+        raise DataError(f"{file} is not UTF-8: {found}. Expected {expected}. Save it as UTF-8.") from error
     except OSError as error:
         raise DataError(f"{file} cannot be read: {error.strerror}. Expected {expected}.") from error
 
@@ -111,7 +109,6 @@ UNLABELED_NAME = "unlabeled"
 """A class folder, or a label in a table, with this name (or another spelling of it) means: no label."""
 _ALSO_UNLABELED = frozenset(("unlabeled", "unlabelled", "nolabel", "notlabeled", "notlabelled"))
 _NO_VALUE = frozenset(("nan", "na", "n/a", "<na>", "none", "null", "nil", "?", "-1", "-", "#n/a"))
-"""What spreadsheets and programs write for a missing value, in lower case."""
 TYPED = "--classes"
 
 
@@ -135,10 +132,8 @@ def read_class_names(text: str) -> tuple[str, ...]:
     try:
         rows = csv_rows(text, strict=True)
     except CsvError as error:
-        raise DataError(
-            f"{TYPED} is {text!r}: {error}. Expected names separated by commas. Put a name with a comma in "
-            'quotes, and write a quote inside quotes twice: \'owl,"heron, grey","the ""big"" one"\'.'
-        ) from error
+        example = 'Put a name with a comma in quotes: \'owl,"heron, grey","the ""big"" one"\'.'
+        raise DataError(f"{TYPED} is {text!r}: {error}. Expected names separated by commas. {example}") from error
     names = [name for row in rows for name in row.cells]
     if len(names) == 1 and (Path(text).suffix or Path(text).parent.name):
         raise DataError(
@@ -154,11 +149,8 @@ def class_names_in(file: Path) -> tuple[str, ...]:
 
 
 def check_class_names(names: Iterable[str], origin: str = "classes", alike: bool = False) -> tuple[str, ...]:
-    """The names without surrounding spaces and with composed accents. Raises unless two or more are different.
-
-    Names that differ only in upper and lower case are equal, unless ``alike`` is true: text models and some file
-    systems do not distinguish them.
-    """
+    """The names without surrounding spaces and with composed accents. Raises unless two or more are different, not only
+    in upper and lower case, unless ``alike`` is true: text models and some file systems do not distinguish them."""
     given = [names] if isinstance(names, str) else list(names)
     strange = [name for name in given if not isinstance(name, str)]
     if isinstance(names, str) or strange:
@@ -166,37 +158,27 @@ def check_class_names(names: Iterable[str], origin: str = "classes", alike: bool
         raise DataError(f"{origin} has {found!r}, expected a list of names, such as ['river', 'forest'].")
     classes = tuple(composed(name.strip()) for name in given)
     if "" in classes:
-        raise DataError(
-            f"{origin}: class {classes.index('') + 1} of {len(classes)} has no name. Expected names separated by "
-            'single commas: "river,forest,highway".'
-        )
-    broken = [name for name in classes if means_no_label(name) or not _fits_a_line(name)]
+        unnamed = f"class {classes.index('') + 1} of {len(classes)} has no name"
+        raise DataError(f'{origin}: {unnamed}. Expected names separated by single commas: "river,forest,highway".')
+    broken = [name for name in classes if means_no_label(name) or not is_utf8(name) or set(name) & {"\r", "\n"}]
     if broken:
-        raise DataError(
-            f"{origin} contains {broken[0]!r}. Expected names on one line in UTF-8, none of them {UNLABELED_NAME!r}, "
-            "which means no label."
-        )
+        expected = f"names on one line in UTF-8, none of them {UNLABELED_NAME!r}, which means no label"
+        raise DataError(f"{origin} contains {broken[0]!r}. Expected {expected}.")
     if len(classes) < 2:
-        raise DataError(
-            f"{origin} has {f'one class, {classes[0]!r}' if classes else 'no class'}. Expected two or more names, "
-            'separated by commas or one per line of a file. For a single class, add a second one, such as "other".'
-        )
-    seen: set[str] = set()
-    for name in classes:
-        key = name if alike else name.casefold()
-        if key in seen:
-            raise DataError(
-                f"{origin} has the class {name!r} twice, or only in another case. Expected different names."
-            )
-        seen.add(key)
+        found = f"one class, {classes[0]!r}" if classes else "no class"
+        raise DataError(f"{origin} has {found}. Expected two or more names, separated by commas or one per line.")
+    keys = [name if alike else name.casefold() for name in classes]
+    if len(set(keys)) < len(keys):
+        twice = next(name for place, name in enumerate(classes) if keys[place] in keys[:place])
+        raise DataError(f"{origin} has the class {twice!r} twice, or only in another case. Expected different names.")
     return classes
+
+
+def is_utf8(name: str) -> bool:
+    """Whether text can be written: bytes of names that are not UTF-8 become lone surrogates."""
+    return not any("\ud800" <= letter <= "\udfff" for letter in name)
 
 
 def composed(name: str) -> str:
     """Combine each letter and its accent into one character; macOS file names have two."""
     return unicodedata.normalize("NFC", name)
-
-
-def _fits_a_line(name: str) -> bool:
-    # Command line bytes that are not UTF-8 become lone surrogates, which cannot be written to a table.
-    return not any(letter in "\r\n" or "\ud800" <= letter <= "\udfff" for letter in name)

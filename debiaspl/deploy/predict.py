@@ -14,7 +14,7 @@ from torch import Tensor
 from debiaspl.data import UNLABELED, DataError, ImageSet
 from debiaspl.data.listing import Listing, list_images
 from debiaspl.data.manifest import ABOUT, add_to_manifest, alone_in, read_manifest, regular_file
-from debiaspl.data.text import shown
+from debiaspl.data.text import is_utf8, shown
 from debiaspl.deploy.on_ray import run_on_ray
 from debiaspl.deploy.saved import SavedModel, chosen_folder, load_model
 from debiaspl.deploy.shares import FOLDER
@@ -26,6 +26,7 @@ from debiaspl.training.process import find_device
 
 Progress = Callable[[int, int], None]
 Watch = Callable[[list[Prediction]], None]
+NOT_UTF8 = "its name is not UTF-8, which Parquet cannot store; CSV can"
 
 
 @dataclass(frozen=True)
@@ -85,7 +86,8 @@ def predict_folder(
             files = [photos.files[position] for position in seen.positions.tolist()]
             made = _rows(files, seen.probabilities, settings)
             if write is write_parquet:
-                made = [row for row in made if _is_utf8(row.file_name, bad)]
+                bad.update({file: NOT_UTF8 for file in files if not is_utf8(file)})
+                made = [row for row in made if row.file_name not in bad]
             watch(made)
             yield made
             counts.update(row.label for row in made)
@@ -134,14 +136,6 @@ def _rows(files: list[str], probabilities: Tensor, settings: TableSettings) -> l
         Prediction(file, settings.classes[number], sure, all_)
         for file, number, sure, all_ in zip(*columns, strict=True)
     ]
-
-
-def _is_utf8(file: str, bad: dict[str, str]) -> bool:
-    """Whether Parquet can store the file's name: its text is UTF-8, file names may not be."""
-    if any("\ud800" <= letter <= "\udfff" for letter in file):
-        bad[file] = "its name is not UTF-8, which Parquet cannot store; CSV can"
-        return False
-    return True
 
 
 def predict_parts(

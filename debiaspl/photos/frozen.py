@@ -10,7 +10,7 @@ from torch import Tensor
 
 from debiaspl._measures import Cells
 from debiaspl.data import GivenLabels
-from debiaspl.data.label_table import asked_for
+from debiaspl.data.label_table import read_label_table
 from debiaspl.deploy import SavedModel
 from debiaspl.deploy.shares import SavedShares
 from debiaspl.encoders import Encoder
@@ -48,7 +48,8 @@ def train_frozen(
         encoded = encode_images(images, encoder, folder, recipe.name, resume_command)
         images, check = encoded.images, cross_check(encoded.images.counts())
         table = Path(protocol.table) if protocol.table else Path(recipe.data) / "labels.csv"
-        how = asked_for(table, protocol.columns) if table.is_file() else {}
+        rows = read_label_table(table, protocol.columns)[0] if table.is_file() else ()
+        how = {row.name: row.asked for row in rows if row.asked}
         candidates, chosen, fitted = _fitted(recipe, encoded, check, [how.get(name, "") for name in images.ids if how])
         ending = _ending(candidates, chosen, fitted, encoded, check)
         ending.more["timing"] = timing(time.monotonic() - began, torch.device("cpu"))

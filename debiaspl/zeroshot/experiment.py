@@ -12,7 +12,7 @@ from torch import Tensor
 from debiaspl._version import __version__
 from debiaspl.data import DataError, ImageSet
 from debiaspl.data.label_table import USUAL, Columns
-from debiaspl.data.text import csv_line
+from debiaspl.data.text import csv_line, is_utf8
 from debiaspl.deploy.labeled import PERSON, TEACHER
 from debiaspl.deploy.labeled import ZEROSHOT as MARK
 from debiaspl.encoders.feature_folder import FEATURES
@@ -240,12 +240,8 @@ def labels_table(predictions: Predictions, labels: Tensor) -> str:
     """``file_name,label`` of the students' training labels, for people to read. It is UTF-8, without images whose names
     are not."""
     pairs = zip(predictions.ids, labels.tolist(), strict=True)
-    named = [(name, predictions.classes[label]) for name, label in pairs if label >= 0 and _is_utf8(name)]
+    named = [(name, predictions.classes[label]) for name, label in pairs if label >= 0 and is_utf8(name)]
     return "file_name,label\n" + "".join(map(csv_line, named))
-
-
-def _is_utf8(name: str) -> bool:
-    return not any("\ud800" <= letter <= "\udfff" for letter in name)
 
 
 def check_place(out: Path, resume: bool) -> None:

@@ -38,7 +38,7 @@ def test_columns_of_no_table_and_roles_that_there_are_not_are_refused(photos):
     assert "expected ROLE=NAME, with a role of file, label" in said("train", "photos", "--column", "photo=file")
     assert "a role of label, truth" in said("audit", "photos", "--column", "truth")
     column = ("--column", "file=photo")
-    assert "photos has no labels.csv, so its columns cannot be named" in said("train", "photos", *column)
+    assert "photos has no labels.csv" in said("train", "photos", *column)
     typed = ("zeroshot", "photos", "--classes", "cat,dog", *column)
     assert "--column names columns of a table" in said(*typed)
 

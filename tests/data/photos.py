@@ -12,6 +12,10 @@ from PIL import Image
 from sklearn.datasets import load_sample_images
 from torch import Tensor
 
+from debiaspl.data import ImageSet
+from debiaspl.data.lazy import read_listing
+from debiaspl.data.listing import Skipped, list_folder
+
 
 @cache
 def photographs() -> tuple[np.ndarray, ...]:
@@ -38,6 +42,10 @@ def encoded(image: Image.Image, format: str = "JPEG", **options: Any) -> bytes:
 
 def jpeg(image: Image.Image) -> bytes:
     return encoded(image, quality=90)
+
+
+def read_folder(root: Path, size: tuple[int, int]) -> tuple[ImageSet, Skipped]:
+    return read_listing(list_folder(root), size)
 
 
 def pixels(image: Image.Image) -> Tensor:

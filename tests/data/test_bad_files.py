@@ -13,11 +13,10 @@ from PIL import Image
 from torch import Tensor
 
 from debiaspl.data.decode import BadImage, decode
-from debiaspl.data.lazy import read_folder
 from debiaspl.data.listing import Listing, list_folder
 from debiaspl.data.text import DataError
 from debiaspl.files import memory
-from tests.data.photos import close, encoded, photo, pixels
+from tests.data.photos import close, encoded, photo, pixels, read_folder
 
 
 def plain(*colour: int, size: tuple[int, int]) -> Tensor:

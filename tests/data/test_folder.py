@@ -12,10 +12,10 @@ import torch
 from PIL import Image, ImageFilter, JpegImagePlugin
 
 from debiaspl.data.decode import decode
-from debiaspl.data.lazy import read_folder, read_listing
+from debiaspl.data.lazy import read_listing
 from debiaspl.data.listing import list_folder
 from debiaspl.data.text import DataError
-from tests.data.photos import close, encoded, photo, pixels
+from tests.data.photos import close, encoded, photo, pixels, read_folder
 
 
 @pytest.fixture
@@ -78,7 +78,7 @@ def test_read_folder(root: Path, caplog: pytest.LogCaptureFixture) -> None:
         seen.append((done, total))
         threads.add(threading.current_thread())
 
-    images, skipped = read_listing(list_folder(root), (27, 40), workers=3, progress=progress)
+    images, skipped = read_listing(list_folder(root), (27, 40), progress=progress)
     listing = list_folder(root)
     assert skipped == ()
     assert caplog.records == []
@@ -93,11 +93,11 @@ def test_read_folder(root: Path, caplog: pytest.LogCaptureFixture) -> None:
 
 
 def test_bad_images_leave_no_gaps(root: Path, caplog: pytest.LogCaptureFixture) -> None:
-    whole, _ = read_listing(list_folder(root), (8, 8), channels=1, workers=1)
+    whole, _ = read_listing(list_folder(root), (8, 8), channels=1)
     bad = {"cat/001.png", "cat/005.png", "dog/102.png", "unlabeled/199.png"}
     for file in bad:
         (root / file).write_bytes(file.encode())
-    images, skipped = read_listing(list_folder(root), (8, 8), channels=1, workers=2)
+    images, skipped = read_listing(list_folder(root), (8, 8), channels=1)
     kept = [position for position, file in enumerate(whole.ids) if file not in bad]
     expected = whole.select(kept)
     assert images.ids == expected.ids
@@ -121,7 +121,7 @@ def test_an_interrupt_ends_the_work(root: Path) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        read_listing(list_folder(root), (8, 8), workers=1, progress=interrupt)
+        read_listing(list_folder(root), (8, 8), progress=interrupt)
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("decode")]
 
 

@@ -4,9 +4,8 @@ import pytest
 
 from debiaspl.data import DataError, file_names
 from debiaspl.data.decode import BadImage, decode
-from debiaspl.data.lazy import read_folder
 from debiaspl.data.listing import list_folder
-from tests.data.photos import jpeg, patch
+from tests.data.photos import jpeg, patch, read_folder
 
 
 def write(root):

@@ -10,14 +10,14 @@ import torch
 from hypothesis import strategies as st
 
 from debiaspl.data import DataError, ImageSet, Task
-from debiaspl.data.lazy import left_in_files, read_folder
+from debiaspl.data.lazy import left_in_files
 from debiaspl.data.listing import list_folder
 from debiaspl.data.task import digest
 from debiaspl.data.text import means_no_value
 from debiaspl.deploy.saved import CHOSEN, chosen_folder
 from debiaspl.encoders import features_of
 from debiaspl.photos.survey import survey
-from tests.data.photos import jpeg, patch
+from tests.data.photos import jpeg, patch, read_folder
 from tests.encoders.test_feature_folder import Flat
 from tests.faults.readers import LINK, PIPE, Files, Reader, altered, as_json, deep, mutated, values
 
