@@ -16,8 +16,7 @@ RESULTS = Path(__file__).parent.parent / "results"
 
 
 def read(path: str) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((RESULTS / path).read_text())
-    return found
+    return json.loads((RESULTS / path).read_text())
 
 
 def compared(ours: Sequence[float], theirs: Sequence[float]) -> str:

@@ -81,7 +81,7 @@ class Cells:
         """Rows: true class, columns: predicted class. Of many classes: true class, predicted class and count of each
         cell that is not 0."""
         if self.classes <= LARGEST_SQUARE:
-            return self.dense().tolist()  # type: ignore[no-any-return]  # NumPy does not say
+            return self.dense().tolist()
         return {"classes": self.classes, "cells": np.stack([self.true, self.predicted, self.count], 1).tolist()}
 
     def dense(self) -> NDArray[np.int64]:

@@ -36,8 +36,7 @@ def major_share(count: int, alpha: float, device: torch.device, generator: torch
     # torch.distributions can only draw from the global generator.
     shape = torch.full((2, ranks.count() * count), alpha, device=device)
     one, other = ranks.own_part(torch._standard_gamma(shape, generator=generator), 1)
-    share: Tensor = torch.maximum(one, other) / (one + other)
-    return share
+    return torch.maximum(one, other) / (one + other)
 
 
 def ramp(progress: Tensor, share: float) -> Tensor:

@@ -113,8 +113,7 @@ class PAWS(Algorithm):
         """Entropy of the mean sharpened prediction for all views of all ranks."""
         sharpened = (logits / self.sharpening).softmax(-1)
         mean = ranks.summed_with_gradient(sharpened.mean(0)) / ranks.count()
-        entropy: Tensor = torch.special.entr(mean.clamp_min(torch.finfo(mean.dtype).tiny)).sum()
-        return entropy
+        return torch.special.entr(mean.clamp_min(torch.finfo(mean.dtype).tiny)).sum()
 
     def _report(self, logits: Tensor, probabilities: Tensor) -> None:
         """Log the mean prediction of each image's two views."""

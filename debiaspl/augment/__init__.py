@@ -8,17 +8,3 @@ from debiaspl.augment.cropcolor import CropColor
 from debiaspl.augment.operations import OPERATIONS, operation
 from debiaspl.augment.randaugment import Draws, RandAugment
 from debiaspl.augment.views import Crops, Hide, ImageViews, VectorViews, ViewMaker, Weak
-
-__all__ = [
-    "OPERATIONS",
-    "CropColor",
-    "Crops",
-    "Draws",
-    "Hide",
-    "ImageViews",
-    "RandAugment",
-    "VectorViews",
-    "ViewMaker",
-    "Weak",
-    "operation",
-]

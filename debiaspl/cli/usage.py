@@ -118,7 +118,7 @@ class _OneForm:
         if sum(argument.partition("=")[0] == "--labels" for argument in typed) > 1:  # only the last one would be read
             fail("--labels is given twice. Expected one table; put their rows into one.")
         try:
-            return super().parse_args(ctx, args)  # type: ignore[misc,no-any-return]  # as above
+            return super().parse_args(ctx, args)  # type: ignore[misc]  # as above
         except Exception as error:
             if not hasattr(error, "format_message") or not typed:
                 raise  # typer exits, or shows the help

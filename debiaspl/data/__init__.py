@@ -8,33 +8,3 @@ from debiaspl.data.open import open_data, with_test_set
 from debiaspl.data.splits import FewLabels, LongTail, Mismatch, Split, Splitter, TwoTails, hold_out_labels
 from debiaspl.data.task import PROTOCOLS, GivenLabels, Hints, NoLabels, Task, digest
 from debiaspl.data.text import DataError
-
-__all__ = [
-    "PROTOCOLS",
-    "UNLABELED",
-    "DataError",
-    "Drawn",
-    "Feed",
-    "FewLabels",
-    "GivenLabels",
-    "Hints",
-    "ImageSet",
-    "IndexStream",
-    "LazyImages",
-    "LongTail",
-    "Mismatch",
-    "NoLabels",
-    "Split",
-    "Splitter",
-    "Task",
-    "TrainTest",
-    "TwoTails",
-    "digest",
-    "feed",
-    "hold_out_labels",
-    "in_order",
-    "load",
-    "loaded",
-    "open_data",
-    "with_test_set",
-]

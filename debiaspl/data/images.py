@@ -63,8 +63,7 @@ class StoredImages(ABC):
 
     def _at(self, positions: Tensor) -> Self:
         own: Any = self
-        changed: Self = replace(own, positions=positions)
-        return changed
+        return replace(own, positions=positions)
 
 
 @dataclass(frozen=True, eq=False)

@@ -27,22 +27,3 @@ CORRECTIONS: dict[str, Callable[..., Correction]] = {
     "tau-norm": TauNorm,
     "causal-norm": CausalNorm,
 }
-
-__all__ = [
-    "CDMAD",
-    "CORRECTIONS",
-    "LDAM",
-    "LDAMDRW",
-    "PLUS",
-    "CausalNorm",
-    "Composite",
-    "CompositeBuilder",
-    "Correction",
-    "Debiaser",
-    "DistributionAlignment",
-    "LogitAdjustment",
-    "PosthocLogitAdjustment",
-    "SimPro",
-    "TauNorm",
-    "Traits",
-]

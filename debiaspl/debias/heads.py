@@ -52,8 +52,7 @@ class NormalisedHead(nn.Linear):
             direct = parts - self.alpha * (parts @ direction.mT) * direction
             weight = self._cut(self.weight)
             length = (weight.norm(dim=-1, keepdim=True) + self.slack).clamp_min(torch.finfo(weight.dtype).tiny)
-            logits: Tensor = self.scale * direct @ (weight / length).mT
-            return logits
+            return self.scale * direct @ (weight / length).mT
 
     def _cut(self, rows: Tensor) -> Tensor:
         """Rows, (N, D), as the rows of each head, (K, N, D / K)."""

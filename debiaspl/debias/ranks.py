@@ -85,8 +85,7 @@ def gathered_with_gradient(rows: Tensor) -> Tensor:
     """
     if count() == 1:
         return rows
-    everyone: Tensor = _Gathered.apply(rows)  # type: ignore[no-untyped-call]  # torch leaves it without types
-    return everyone
+    return _Gathered.apply(rows)  # type: ignore[no-untyped-call]  # torch leaves it without types
 
 
 def summed_with_gradient(values: Tensor) -> Tensor:

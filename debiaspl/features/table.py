@@ -118,8 +118,7 @@ class ScaledRows(StoredImages):
         return len(self.positions), self.features.shape[1]
 
     def __getitem__(self, positions: Tensor) -> Tensor:
-        rows: Tensor = self.scaling(self.features[self.positions[positions]])
-        return rows
+        return self.scaling(self.features[self.positions[positions]])
 
     def is_same(self, other: Self) -> bool:
         return torch.equal(self[torch.arange(len(self.positions))], other[torch.arange(len(other.positions))])

@@ -20,26 +20,3 @@ from debiaspl.files.whole import (
     write_text,
     write_whole,
 )
-
-__all__ = [
-    "Busy",
-    "FileError",
-    "digest_if_there",
-    "digest_of_file",
-    "exists_already",
-    "guarded",
-    "locked",
-    "open_own",
-    "parse_json",
-    "put_in_place",
-    "refuse_existing",
-    "refuse_missing_folder",
-    "remove_leftovers",
-    "replacing",
-    "try_lock",
-    "unguarded",
-    "write_bytes",
-    "write_json",
-    "write_text",
-    "write_whole",
-]

@@ -4,5 +4,3 @@ from debiaspl.graph.logistic import Linear, logistic, probe_weights
 from debiaspl.graph.neighbours import Nearest, directions, nearest
 from debiaspl.graph.ridge import ridge_weights
 from debiaspl.graph.spread import Graph
-
-__all__ = ["Graph", "Linear", "Nearest", "directions", "logistic", "nearest", "probe_weights", "ridge_weights"]

@@ -2,5 +2,3 @@
 
 from debiaspl.label.server import LabelServer
 from debiaspl.label.session import open_session
-
-__all__ = ["LabelServer", "open_session"]

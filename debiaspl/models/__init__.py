@@ -16,27 +16,6 @@ from debiaspl.models.start import (
 )
 from debiaspl.models.wrn import ResNet18, WideResNet
 
-__all__ = [
-    "ALGORITHM",
-    "MODELS",
-    "Average",
-    "FurtherHead",
-    "LinearNetwork",
-    "Network",
-    "ResNet",
-    "Scaling",
-    "Seen",
-    "TrainedNetwork",
-    "WideResNet",
-    "first_heads",
-    "first_weights",
-    "further_heads",
-    "predict_set",
-    "scale",
-    "start_digest",
-    "trained_network",
-]
-
 MODELS: dict[str, type[Network]] = {
     "experts": WideExperts,
     "resnet": ResNet,

@@ -50,8 +50,7 @@ class FurtherHead(nn.Module):
         self.average = as_buffers(deepcopy(self.head))
 
     def forward(self, features: Tensor) -> Tensor:
-        logits: Tensor = self.head(features)
-        return logits
+        return self.head(features)
 
     @torch.no_grad()
     def averaged(self, features: Tensor) -> Tensor:

@@ -107,8 +107,7 @@ class _WideExpert(nn.Module):
 
     def forward(self, shared: tuple[Tensor, Tensor | None]) -> Tensor:
         _, active = self.norm(*through(self.blocks, *shared))
-        mean: Tensor = active.mean((2, 3))
-        return mean
+        return active.mean((2, 3))
 
 
 class _ResNetShared(ResNet):
@@ -117,5 +116,4 @@ class _ResNetShared(ResNet):
         del self.layer3, self.layer4, self.head
 
     def forward(self, images: Tensor) -> Tensor:
-        active: Tensor = self.layer2(self.layer1(self.stem(images)))
-        return active
+        return self.layer2(self.layer1(self.stem(images)))

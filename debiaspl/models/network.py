@@ -46,8 +46,7 @@ class Network(nn.Module, ABC):
         """Features of images."""
 
     def forward(self, images: Tensor) -> Tensor:
-        logits: Tensor = self.head(self.embed(images))
-        return logits
+        return self.head(self.embed(images))
 
     def load_pretrained(self) -> None:
         """Load the weights that training starts with, if they are not random. Not called for a network that gets the
@@ -73,8 +72,7 @@ class NormActivateRows(nn.Module):
 
     def forward(self, rows: Tensor) -> Tensor:
         images = rows[:, :, None, None].contiguous(memory_format=torch.channels_last)
-        active: Tensor = self.norm(images)[1].flatten(1)
-        return active
+        return self.norm(images)[1].flatten(1)
 
 
 class HiddenHead(nn.Linear):
@@ -224,5 +222,4 @@ class SmallNet(Network):
         self.head = make_head(head, self.num_features, num_classes)
 
     def embed(self, images: Tensor) -> Tensor:
-        features: Tensor = self.features(images).mean((2, 3))
-        return features
+        return self.features(images).mean((2, 3))

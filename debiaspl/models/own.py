@@ -44,8 +44,7 @@ class OwnNetwork(Network):
         self.train(training)
 
     def embed(self, images: Tensor) -> Tensor:
-        features: Tensor = getattr(self.body, "embed", self.body)(images)
-        return features
+        return getattr(self.body, "embed", self.body)(images)
 
     @torch.no_grad()
     def _take_out_head(self, num_classes: int, images: Tensor) -> nn.Linear:

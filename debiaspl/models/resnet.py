@@ -58,8 +58,7 @@ class ResNet(Network):
         active = self.stem(images)
         for layer in (self.layer1, self.layer2, self.layer3, self.layer4):
             active = layer(active)
-        mean: Tensor = active.mean((2, 3))
-        return mean
+        return active.mean((2, 3))
 
 
 class Basic(nn.Module):

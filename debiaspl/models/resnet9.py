@@ -51,8 +51,7 @@ class ResNet9(Network):
         _, active = self.norm(self.stem(images))
         for stage in self.stages:
             active = stage(active)
-        mean: Tensor = active.mean((2, 3))
-        return mean
+        return active.mean((2, 3))
 
 
 class Stage(nn.Module):

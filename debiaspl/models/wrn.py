@@ -38,8 +38,7 @@ class PreActivation(Network):
 
     def embed(self, images: Tensor) -> Tensor:
         _, active = self.norm(*through(self.blocks, self.stem(images), None))
-        mean: Tensor = active.mean((2, 3))
-        return mean
+        return active.mean((2, 3))
 
 
 class WideResNet(PreActivation):

@@ -5,14 +5,3 @@ from debiaspl.predictions.predictions import Predictions, predictions_from
 from debiaspl.predictions.read import read_predictions
 from debiaspl.predictions.scores import Scores
 from debiaspl.predictions.table import Names, PredictionsError, Raw
-
-__all__ = [
-    "Names",
-    "Predictions",
-    "PredictionsError",
-    "Raw",
-    "Scores",
-    "parse_classes",
-    "predictions_from",
-    "read_predictions",
-]

@@ -6,5 +6,3 @@ from debiaspl.training.process import Interrupted, RunError
 from debiaspl.training.recipe import Choice, Recipe
 from debiaspl.training.run import Run
 from debiaspl.training.settings import parse_settings
-
-__all__ = ["Choice", "Interrupted", "Job", "Recipe", "Run", "RunError", "parse_settings", "train", "train_all"]

@@ -192,8 +192,7 @@ class Recipe:
 
     def to_json(self) -> dict[str, Any]:
         """The recipe as plain values; ``Recipe.from_json`` of them is an equal recipe."""
-        plain: dict[str, Any] = json.loads(json.dumps(asdict(self)))
-        return plain
+        return json.loads(json.dumps(asdict(self)))
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> "Recipe":

@@ -4,12 +4,3 @@ from debiaspl.encoders.templates import TEMPLATES, check_templates, read_templat
 from debiaspl.zeroshot.embeddings import ZeroShot
 from debiaspl.zeroshot.predictions import Predictions
 from debiaspl.zeroshot.teacher import Teacher
-
-__all__ = [
-    "TEMPLATES",
-    "Predictions",
-    "Teacher",
-    "ZeroShot",
-    "check_templates",
-    "read_templates",
-]

@@ -156,8 +156,7 @@ def _shared(one: Tensor, other: Tensor, rows: int, columns: int) -> float:
 
 
 def _entropy(shares: Tensor) -> Tensor:
-    found: Tensor = -torch.special.xlogy(shares, shares).sum(-1)
-    return found
+    return -torch.special.xlogy(shares, shares).sum(-1)
 
 
 def evenly(rows: Tensor, count: int) -> Tensor:

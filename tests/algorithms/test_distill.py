@@ -50,8 +50,7 @@ def batch(seed: int = 0, side: int = 8) -> Batch:
 
 def logits_of(folder: Path, images: Tensor) -> list[list[float]]:
     network, _ = load_trained(folder)
-    found: list[list[float]] = network.double()(images).tolist()
-    return found
+    return network.double()(images).tolist()
 
 
 @pytest.mark.parametrize("temperature", [1.0, 0.1, 4.0])

@@ -69,8 +69,7 @@ class Plain(Network):
         self.head = nn.Linear(FEATURES, CLASSES)
 
     def embed(self, images: Tensor) -> Tensor:
-        features: Tensor = self.features(images).mean((2, 3))
-        return features
+        return self.features(images).mean((2, 3))
 
 
 def network(synchronised: bool, seed: int) -> Network:

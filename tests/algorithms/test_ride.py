@@ -39,8 +39,7 @@ def batch(progress: float) -> Batch:
 
 def each(network: Three, images: torch.Tensor) -> list[list[list[float]]]:
     """Logits by image, then by expert."""
-    found: list[list[list[float]]] = network.head.each(images.flatten(1)).transpose(0, 1).tolist()
-    return found
+    return network.head.each(images.flatten(1)).transpose(0, 1).tolist()
 
 
 @pytest.mark.parametrize("progress", [0.5, 0.9])

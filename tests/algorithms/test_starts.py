@@ -51,8 +51,7 @@ def generator() -> torch.Generator:
 
 
 def unit(rows: Tensor) -> list[list[float]]:
-    found: list[list[float]] = F.normalize(rows, dim=-1).tolist()
-    return found
+    return F.normalize(rows, dim=-1).tolist()
 
 
 def batch_normed(head: nn.Sequential, rows: Tensor) -> Tensor:

@@ -63,8 +63,7 @@ class Chromium:
             assert received is not None, f"no answer to {method} within {SECONDS:.0f} s"
             if received.get("id") == number:
                 assert "error" not in received, received["error"]
-                result: dict[str, Any] = received["result"]
-                return result
+                return received["result"]
             self.events.append(received)
 
     def receive(self, seconds: float) -> dict[str, Any] | None:
@@ -77,8 +76,7 @@ class Chromium:
             assert part, "Chromium has ended"
             self._buffer += part
         message, _, self._buffer = self._buffer.partition(b"\0")
-        received: dict[str, Any] = json.loads(message)
-        return received
+        return json.loads(message)
 
     def page(self, url: str, width: int = 1100, height: int = 900, dark: bool = False) -> "Page":
         target = self.send("Target.createTarget", url="about:blank")["targetId"]

@@ -38,8 +38,7 @@ class Counted:
 
     def read(self, position: int) -> bytes:
         self.opened.append(position)
-        content: bytes = self.files.read(position)
-        return content
+        return self.files.read(position)
 
 
 def group_of() -> Group:

@@ -2,5 +2,3 @@
 
 from debiaspl.report.audit.numbers import Audit, audit
 from debiaspl.report.audit.page import audit_page
-
-__all__ = ["Audit", "audit", "audit_page"]

@@ -2,5 +2,3 @@
 
 from debiaspl.report.runs.page import runs_page, runs_values, write_report
 from debiaspl.report.runs.record import RunRecord, read_run, runs_in
-
-__all__ = ["RunRecord", "read_run", "runs_in", "runs_page", "runs_values", "write_report"]
