@@ -41,19 +41,17 @@ def audit_command(
 ) -> None:
     """Measure how imbalanced any model's predictions are, and what debiasing them would change."""
     from debiaspl.files import refuse_existing, write_text
-    from debiaspl.predictions import Names, parse_classes, read_predictions
+    from debiaspl.predictions import parse_classes, read_predictions
     from debiaspl.report.audit import audit, audit_page
     from debiaspl.report.audit.findings import findings
     from debiaspl.report.pages import images_in, images_of_run
 
-    named = columns_of(column, ROLES)
-    names = Names(file_name=named.pop("file", None), **named)
     if images is not None and not images.is_dir():
         raise ValueError(f"--images is {str(images)!r}, expected the folder that holds the images of the table.")
     if out is not None:
         refuse_existing(out, overwrite, source)
     chosen = None if classes is None else parse_classes(classes)
-    found = audit(read_predictions(source, names, chosen), strength)
+    found = audit(read_predictions(source, columns_of(column, ROLES), chosen), strength)
     said = findings(found, SHOWN)
     if json_:
         told = [{"fact": one.fact, "todo": one.todo, "chance": one.chance} for one in said]

@@ -15,7 +15,6 @@ from debiaspl.predictions.table import (
     Names,
     PredictionsError,
     Raw,
-    listed,
     reason,
     refuse_larger_than_memory,
     refuse_other_kinds,
@@ -37,12 +36,9 @@ def read_npz(path: Path, names: Names) -> Raw:
     refuse_other_kinds("classes", classes)
     matrices = {}
     for matrix in MATRICES:
-        asked: str | None = getattr(names, matrix)
-        if asked is not None and asked not in arrays:
-            raise PredictionsError(f"{path} has no array {asked!r} for the {matrix}. It has {listed(arrays)}.")
-        if (asked or matrix) in arrays:
-            matrices[matrix] = arrays.pop(asked or matrix)
-            if matrices[matrix].ndim == 0:
+        if (values := arrays.pop(names.get(matrix, matrix), None)) is not None:
+            matrices[matrix] = values
+            if values.ndim == 0:
                 raise PredictionsError(f"{path} has a single value for the {matrix}, expected one row per image.")
     fields = {name: values for name, values in arrays.items() if values.ndim == 1}
     _refuse_unnamed(path, arrays, matrices)

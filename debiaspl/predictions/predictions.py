@@ -11,7 +11,16 @@ from numpy.typing import NDArray
 from debiaspl._checks import did_you_mean
 from debiaspl.predictions.classes import UNKNOWN, class_names, numbered, values_of
 from debiaspl.predictions.scores import Scores
-from debiaspl.predictions.table import Names, PredictionsError, Raw, is_number, listed, refuse_other_kinds, rows_named
+from debiaspl.predictions.table import (
+    Names,
+    PredictionsError,
+    Raw,
+    column_of,
+    is_number,
+    listed,
+    refuse_other_kinds,
+    rows_named,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +52,7 @@ class Predictions:
 
 def predictions_from(raw: Raw, names: Names | None = None, classes: Sequence[str] | None = None) -> Predictions:
     """Check raw predictions, and give every class a number."""
-    names = names or Names()
+    names = names or {}
     if raw.rows == 0:
         raise PredictionsError(f"{raw.origin} has no rows, expected one prediction per row.")
     _refuse_unequal(raw)
@@ -66,7 +75,7 @@ def predictions_from(raw: Raw, names: Names | None = None, classes: Sequence[str
     if scores is not None:
         labels, confidence = _from_scores(scores, labels, confidence)
     assert labels is not None
-    file_names = _field(raw, names, "file_name")
+    file_names = _field(raw, names, "file")
     return Predictions(
         origin=raw.origin,
         classes=known,
@@ -78,18 +87,18 @@ def predictions_from(raw: Raw, names: Names | None = None, classes: Sequence[str
     )
 
 
-def _field(raw: Raw, names: Names, what: str) -> NDArray[Any] | None:
-    """The column of this meaning; raises if a column was requested by name and is missing."""
-    asked: str | None = getattr(names, what)
-    if asked is not None and asked not in raw.fields:
+def _field(raw: Raw, names: Names, role: str) -> NDArray[Any] | None:
+    """The column of this role; raises if a column was requested by name and is missing."""
+    name = column_of(role, raw.fields, names)
+    if name is None:
+        return None
+    if name not in raw.fields:
         raise PredictionsError(
-            f"{raw.origin} has no column {asked!r} for the {what.replace('_', ' ')}.{did_you_mean(asked, raw.fields)} "
+            f"{raw.origin} has no column {name!r} for the {role}.{did_you_mean(name, raw.fields)} "
             f"It has {listed(raw.fields) or 'none'}."
         )
-    name = names.of(what, raw.fields)
-    column = None if name is None else raw.fields[name]
-    refuse_other_kinds(name or what, column)
-    return column
+    refuse_other_kinds(name, raw.fields[name])
+    return raw.fields[name]
 
 
 def _no_label(raw: Raw) -> str:

@@ -47,7 +47,7 @@ def read_predictions(path: Path, names: Names | None = None, classes: Sequence[s
         names: names of its columns, if they are not the usual ones.
         classes: all class names, in order, if the file does not contain them.
     """
-    names = names or Names()
+    names = names or {}
     if path.is_dir():
         from debiaspl.data.tensor_file import classes_of_run  # imports torch, which other cases do not need
 
@@ -56,10 +56,9 @@ def read_predictions(path: Path, names: Names | None = None, classes: Sequence[s
     else:
         raw = _read_file(path, names)
     for matrix in MATRICES:
-        given = getattr(names, matrix)
-        if given is not None and matrix not in raw.matrices:
+        if matrix in names and matrix not in raw.matrices:
             raise PredictionsError(
-                f"{raw.origin} has no {matrix} named {given!r}, expected an array, or two or more columns with this "
+                f"{raw.origin} has no {matrix} named {names[matrix]!r}, expected an array, or columns with this "
                 f"prefix. It has {listed([*raw.fields, *raw.matrices]) or 'none'}."
             )
     predictions = predictions_from(raw, names, classes)
@@ -130,7 +129,7 @@ def _checked(header: list[str], path: Path, names: Names) -> list[str]:
     if not header:
         raise PredictionsError(f"{path} is empty, expected a header and one prediction per row.")
     other = next((mark for mark in SEPARATORS if mark in header[0]), None) if len(header) == 1 else None
-    if other is not None and header[0] != names.label:
+    if other is not None and header[0] != names.get("label"):
         raise PredictionsError(
             f"{path} has one column, {header[0]!r}, expected columns separated by commas. These seem to be separated "
             f"by {SEPARATORS[other]}: save the table again with commas (pandas: to_csv(path, sep=','))."

@@ -21,9 +21,11 @@ USUAL = {
     "label": ("label", "prediction", "predicted", "pred", "y_pred", "preds", "predictions", "predicted_label"),
     "truth": ("truth", "y_true", "true", "true_label", "target", "ground_truth"),
     "confidence": ("confidence", "score", "probability", "prob"),
-    "file_name": ("file_name", "filename", "file", "path", "image", "image_path", "image_id"),
+    "file": ("file_name", "filename", "file", "path", "image", "image_path", "image_id"),
 }
-"""Names of columns by meaning, the own one first."""
+"""Names of columns by role, the own one first."""
+Names = Mapping[str, str]
+"""Role -> a column of another name than the usual ones; for a matrix an array, or the prefix of columns."""
 SUM_TOLERANCE = 0.02
 """Largest deviation of a sum from 1, for a thousand probabilities written with four digits."""
 
@@ -82,30 +84,12 @@ def is_number(value: object) -> bool:
     return True
 
 
-@dataclass(frozen=True)
-class Names:
-    """Names of the columns or arrays of a file; None: a usual name, if it is there."""
-
-    label: str | None = None
-    """The predicted class; by default ``label``."""
-    truth: str | None = None
-    """The true class; by default ``truth``."""
-    confidence: str | None = None
-    """The probability of the predicted class; by default ``confidence``."""
-    file_name: str | None = None
-    """The image; by default ``file_name``."""
-    probabilities: str | None = None
-    """An array; in a table with one column per class, their prefix: by default ``probability:``."""
-    logits: str | None = None
-    """The same for logits; by default ``logit:``."""
-
-    def of(self, meaning: str, columns: Iterable[str]) -> str | None:
-        """The column of this meaning: as given, else the first usual name that is there."""
-        given: str | None = getattr(self, meaning)
-        if given is not None:
-            return given
-        lower = {name.lower(): name for name in columns}
-        return next((lower[name] for name in USUAL[meaning] if name in lower), None)
+def column_of(role: str, columns: Iterable[str], names: Names) -> str | None:
+    """The column of this role: as given, else the first usual name that is there."""
+    if role in names:
+        return names[role]
+    lower = {name.lower(): name for name in columns}
+    return next((lower[name] for name in USUAL[role] if name in lower), None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,31 +124,27 @@ class Layout:
     def of(cls, first: Mapping[str, Any], names: Names) -> "Layout":
         """By the first row: lists, prefixes of names, else the columns that hold probabilities of classes."""
         held = [name for name, cell in first.items() if isinstance(cell, list | dict | np.ndarray)]
-        lists = {matrix: key for matrix in MATRICES if (key := getattr(names, matrix) or matrix) in held}
-        cells = {
-            matrix: (key, list(cell) if isinstance(cell := first[key], dict) else list(range(len(cell))))
-            for matrix, key in lists.items()
-        }
+        lists = {matrix: key for matrix in MATRICES if (key := names.get(matrix, matrix)) in held}
         if others := [name for name in held if name not in lists.values()]:
             raise PredictionsError(
                 f"the columns {listed(others)} contain lists, expected text or numbers. If they are the scores of "
                 f"every class, name their kind: --column probabilities={others[0]} or --column logits={others[0]}."
             )
-        single = {names.of(meaning, first) for meaning in USUAL} | set(held)
+        cells = {
+            matrix: (key, list(cell) if isinstance(cell := first[key], dict) else list(range(len(cell))))
+            for matrix, key in lists.items()
+        }
+        classes = next((tuple(first[key]) for key in lists.values() if isinstance(first[key], dict)), None)
+        single = {column_of(role, first, names) for role in USUAL} | set(held)
         groups: dict[str, list[str]] = {}
-        classes: tuple[str, ...] | None = next(
-            (tuple(first[key]) for key in lists.values() if isinstance(first[key], dict)), None
-        )
-        given: dict[str, str | None] = {matrix: getattr(names, matrix) for matrix in MATRICES}
-        for matrix, own in given.items():
-            for prefix in PREFIXES[matrix] if own is None else (own,):
+        for matrix in MATRICES:
+            for prefix in (names[matrix],) if matrix in names else PREFIXES[matrix]:
                 members = [name for name in first if name.startswith(prefix) and name not in single]
                 if len(members) > 1 and matrix not in (*groups, *lists):
                     groups[matrix], classes = members, tuple(name[len(prefix) :] for name in members)
-        if not (groups or lists or any(given.values())):
-            taken = {name for members in groups.values() for name in members} | single
-            others = [name for name in first if name not in taken]
-            label = names.of("label", first)
+        if not (groups or lists or names.keys() & set(MATRICES)):
+            others = [name for name in first if name not in single]
+            label = column_of("label", first, names)
             if _are_probabilities([first[name] for name in others]) and (label is None or first.get(label) in others):
                 groups["probabilities"], classes = others, tuple(others)
         return cls(groups, cells, classes)

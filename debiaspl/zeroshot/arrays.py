@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from debiaspl.data import DataError, ImageSet
-from debiaspl.predictions import Names, PredictionsError
+from debiaspl.predictions import PredictionsError
 from debiaspl.predictions.npz import arrays_in, load_npy
 from debiaspl.predictions.read import read_csv
 from debiaspl.zeroshot.teacher import Progress, no_progress
@@ -109,7 +109,7 @@ class ArraysTeacher:
         return names, cosine_logits(images, class_embeddings, temperature).softmax(-1)
 
     def _csv(self, classes: Sequence[str]) -> tuple[list[str], Tensor]:
-        raw = read_csv(self.path, Names())
+        raw = read_csv(self.path, {})
         # Columns named as in debiaspl predict, or just like the classes.
         shares = raw.matrices.get("probabilities", np.empty((raw.rows, 0)))
         columns = {**raw.fields, **dict(zip(raw.classes or (), shares.T, strict=True))}

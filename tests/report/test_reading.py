@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from debiaspl.cli import app
 from debiaspl.deploy.tables import TABLES, Prediction, TableSettings
-from debiaspl.predictions import Names, PredictionsError, read_predictions
+from debiaspl.predictions import PredictionsError, read_predictions
 from debiaspl.predictions import read as reading
 from debiaspl.report.audit import audit
 from tests.report.made import made, write_csv, write_npz
@@ -98,7 +98,7 @@ def written(folder, format_name: str, probabilities: bool):
 
 def test_lines_of_other_programs(tmp_path, monkeypatch):
     rows = [{"y": 1, "logits": [0.1, 2], "target": 1.0}, {"y": 0, "logits": [3, 0.5], "target": None}]
-    found = read_predictions(lines(tmp_path / "p.ndjson", *rows), Names(label="y"))
+    found = read_predictions(lines(tmp_path / "p.ndjson", *rows), {"label": "y"})
     assert found.label.tolist() == [1, 0]
     assert found.truth.tolist() == [1, -1]
     assert found.scores.are_logits
@@ -115,14 +115,14 @@ def test_lines_of_other_programs(tmp_path, monkeypatch):
 def test_columns_called_otherwise_can_be_named(tmp_path):
     columns = {"img": DATA.names, "y_hat": DATA.label, "y": DATA.truth, "sure": DATA.confidence}
     path = write_csv(tmp_path / "p.csv", columns)
-    found = read_predictions(path, Names(label="y_hat", truth="y", confidence="sure", file_name="img"))
+    found = read_predictions(path, {"label": "y_hat", "truth": "y", "confidence": "sure", "file": "img"})
     assert found.truth.tolist() == DATA.truth.tolist()
     np.testing.assert_allclose(found.confidence, DATA.confidence)
     usual = {"Image": DATA.names, "y_pred": DATA.label, "y_true": DATA.truth, "score": DATA.confidence}
     found = read_predictions(write_csv(tmp_path / "q.csv", usual))
     assert (found.truth.tolist(), found.file_names) == (DATA.truth.tolist(), tuple(DATA.names))
     np.savez(tmp_path / "p.npz", scores=DATA.logits)
-    assert read_predictions(tmp_path / "p.npz", Names(logits="scores")).label.tolist() == DATA.label.tolist()
+    assert read_predictions(tmp_path / "p.npz", {"logits": "scores"}).label.tolist() == DATA.label.tolist()
 
 
 @pytest.mark.parametrize("form", ["csv", "jsonl"])
@@ -186,7 +186,7 @@ def test_bad_tables_are_refused(tmp_path, case):
     columns, names, noun = BAD_CSV[case]
     path = write_csv(tmp_path / "p.csv", columns)
     with pytest.raises(PredictionsError, match=noun):
-        read_predictions(path, Names(**names))
+        read_predictions(path, names)
 
 
 @pytest.mark.parametrize(
