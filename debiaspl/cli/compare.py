@@ -1,12 +1,12 @@
 """``debiaspl compare`` and ``debiaspl demo``: methods side by side, over the same seeds."""
 
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from debiaspl._printable import counted
 from debiaspl.cli import options
 from debiaspl.cli.options import option
 from debiaspl.cli.terminal import filled_table, note_new_run, plain, progress_bar, resume_command, say
@@ -40,10 +40,9 @@ def demo_command(
     from debiaspl.recipes.demo import demo
 
     setting = "classes of 20 to 1, 10 % of each labeled" if long_tail else "balanced classes, one label each"
-    say(f"Handwritten digits, {setting}; {seeds} seed{'s' if seeds > 1 else ''}.")
+    say(f"Handwritten digits, {setting}; {counted(seeds, 'seed')}.")
     note_new_run(resume, out, ".demo")
-    with progress_bar("steps") as show:
-        watch = partial(show, "training")
+    with progress_bar("steps", "training") as watch:
         comparison = demo(out, range(seeds), long_tail, resume, overwrite, None, watch, resume_command())
     shown = _print_tables(comparison, Console(highlight=False), padding=1)
     almost_none = ALMOST_NONE if "almost none" in shown else ""
@@ -87,6 +86,9 @@ def compare_command(
     from rich.console import Console
 
     from debiaspl.algorithms import ALGORITHMS
+    from debiaspl.photos.api import encoder_or_none
+    from debiaspl.photos.choose import base_recipe as recipe_of_photos
+    from debiaspl.photos.survey import survey
     from debiaspl.recipes.compare import base_recipe, compare, plan
     from debiaspl.training.process import find_device
 
@@ -100,37 +102,21 @@ def compare_command(
         if recipe or length:
             raise ValueError(f"{photos} is given, and --recipe or --length too. Expected only one of them.")
         photos, features = options.photos_or_features(photos, features)
-        wanted = labels, folders, features
-        base = _base_on_photos(photos, wanted, encoder, settings or [], machine)
+        found = survey(photos, labels, folders=folders, features=features, allow_names=True)
+        base = recipe_of_photos(found, encoder_or_none(found, "cpu", encoder, settings or []), machine)
     planned = plan(base, chosen, range(seeds), settings or [])
     planned = replace(planned, device=_for_runs(planned, machine, device))
     folder = out or Path("runs") / f"compare-{Path(base.name if photos or recipe else base.data).name}"
-    say(_headline(planned))
+    counts = len(planned.methods), len(planned.seeds)
+    product = f"{counted(counts[0], 'method')} x {counted(counts[1], 'seed')}, {counted(counts[0] * counts[1], 'run')}"
+    say(f"{planned.base.data}, recipe {planned.base.name}: {product}.")
     note_new_run(resume, folder, ".compare")
-    with progress_bar("steps") as show:
-        watch = partial(show, "training")
+    with progress_bar("steps", "training") as watch:
         table = compare(planned, folder, resume, overwrite, jobs, watch, resume_command(), features)
     _print_tables(table, Console(highlight=False))
     for note in [CAPTION, *table.notes(), *planned.notes()]:
         say(note)
     say(f"Runs, table.md and results.json are in {folder}")
-
-
-def _base_on_photos(
-    photos: Path,
-    wanted: tuple[Path | None, str | None, Path | None],
-    encoder: str | None,
-    settings: list[str],
-    machine: str,
-) -> Any:
-    """The recipe that all runs on photos share."""
-    from debiaspl.photos.api import encoder_or_none
-    from debiaspl.photos.choose import base_recipe
-    from debiaspl.photos.survey import survey
-
-    labels, folders, features = wanted
-    found = survey(photos, labels, folders=folders, features=features, allow_names=True)
-    return base_recipe(found, encoder_or_none(found, "cpu", encoder, settings), machine)
 
 
 def _for_runs(planned: Any, machine: str, asked: str | None) -> str:
@@ -145,13 +131,6 @@ def _for_runs(planned: Any, machine: str, asked: str | None) -> str:
             "Use --device cpu, or leave it out."
         )
     return "cpu"
-
-
-def _headline(planned: Any) -> str:
-    counts = {"method": len(planned.methods), "seed": len(planned.seeds)}
-    product = " x ".join(f"{count} {word}{'s' if count > 1 else ''}" for word, count in counts.items())
-    runs = len(planned.methods) * len(planned.seeds)
-    return f"{planned.base.data}, recipe {planned.base.name}: {product}, {runs} run{'s' if runs > 1 else ''}."
 
 
 def _print_tables(comparison: Any, console: Any, padding: int = 2) -> set[str]:

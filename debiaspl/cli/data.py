@@ -1,6 +1,5 @@
 """``debiaspl data``: download and pack image sets."""
 
-from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -25,12 +24,8 @@ def get_command(
         say("digits come with scikit-learn (pip install 'debiaspl[digits]'): there is nothing to download")
         return
     known = known_set(name)
-    try:
-        with progress_bar("bytes") as watch:
-            place, fetched = get(known, root, watch)
-    except KeyboardInterrupt:
-        say("stopped; nothing was kept", err=True)
-        raise typer.Exit(130) from None
+    with progress_bar("bytes") as watch:
+        place, fetched = get(known, root, watch)
     say(f"{name} is in {place}" if fetched else f"{name} is already in {place}")
 
 
@@ -48,7 +43,7 @@ def pack_command(
 
     refuse_packing_over(out)
     images = read_place(source, size)
-    with progress_bar("images") as show:
-        count, skipped = pack(images, out, partial(show, "packing"))
+    with progress_bar("images", "packing") as watch:
+        count, skipped = pack(images, out, watch)
     say(f"{count:,} images of {images.images.shape[2]} x {images.images.shape[3]} are in {out}")
     warn_of_bad(skipped)

@@ -1,6 +1,5 @@
 """``debiaspl encode``: features of photos, in one process or in many."""
 
-from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -30,8 +29,8 @@ def encode_command(
 
     own, on_ray = options.part_of(part), options.is_on_ray(on)
     encoding = PhotoEncoding(list_place(photos), encoder, find_device(device).type, out)
-    with progress_bar("images") as show:
-        count, bad = encoding.encode(own, half, partial(show, "encoding"), on_ray)
+    with progress_bar("images", "encoding") as watch:
+        count, bad = encoding.encode(own, half, watch, on_ray)
     warn_of_bad(bad)
     which = "" if own == (0, 1) else f"part {own[0] + 1} of {own[1]}, "
     unreadable = f", {len(bad):,} of which cannot be read" if bad else ""

@@ -1,6 +1,5 @@
 """``debiaspl evaluate``: the accuracy of a run's model on photos of known classes."""
 
-from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -32,10 +31,8 @@ def evaluate_command(
     if out is not None:
         refuse_existing(out, overwrite)
     model = load_model(run, find_device(device), network)
-    with progress_bar("images") as show:
-        found = evaluate_folder(
-            model, run, photos, labels, options.table_columns(column), every, partial(show, "evaluating")
-        )
+    with progress_bar("images", "evaluating") as progress:
+        found = evaluate_folder(model, run, photos, labels, options.table_columns(column), every, progress)
     rows = found.rows()
     print_table(HEADER, rows)
     if len(rows) < len(found.classes):

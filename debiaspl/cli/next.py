@@ -1,6 +1,5 @@
 """``debiaspl next``: which photos to label next."""
 
-from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -57,14 +56,14 @@ def next_command(
     options.refuse_existing_files(overwrite, {"--out": out, "--page": page})
     listing = list_images(photos)
     known = labeled_files(model_of, photos, listing.files, labels, options.table_columns(column))
-    with progress_bar("images") as show:
+    with progress_bar("images", "looking") as watch:
         if model_of is None:
             kept = features or FOLDER
             encoding = PhotoEncoding(listing, encoder, find_device(device).type, kept)
-            seen = encoding.pool(range(len(listing.files)), partial(show, "encoding"))
+            seen = encoding.pool(range(len(listing.files)), watch)
             chosen_by, note = encoding.encoder.name, about_kept(kept)
         else:
-            model, watch = load_model(model_of, find_device(device), network), partial(show, "looking")
+            model = load_model(model_of, find_device(device), network)
             seen = see_pool(model, photos, listing.files, learned_by(model_of), watch, features)
             chosen_by, note = str(model_of), TAUGHT if labels is None and learned_from_teacher(model_of) else ""
         found = suggest(listing.files, seen, count, known or {})

@@ -1,6 +1,5 @@
 """``debiaspl predict``: predict photos with the model of a run."""
 
-from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -55,9 +54,11 @@ def predict_command(
 
     Where --out is a folder, it gets a table of every 10,000 photos, and parts of the work can be done anywhere.
     """
+    from debiaspl.data.text import csv_line, shown
     from debiaspl.deploy.predict import listed, predict_folder, predict_parts
     from debiaspl.deploy.saved import check_inputs, load_model
     from debiaspl.deploy.tables import table_writer
+    from debiaspl.files import write_text
     from debiaspl.training.process import find_device
 
     photos, features = options.photos_or_features(photos, features)
@@ -67,8 +68,7 @@ def predict_command(
         given = of_a_table | {"--overwrite": overwrite, "--shares": shares}
         options.refuse_useless(given, f"{out} is a folder of many tables")
         own, on_ray = options.part_of(part), options.is_on_ray(on)
-        with progress_bar("tables") as show:
-            progress = partial(show, "predicting")
+        with progress_bar("tables", "predicting") as progress:
             count = predict_parts(
                 run, photos, out, own, on_ray, probabilities, features, network, device, progress=progress
             )
@@ -93,16 +93,18 @@ def predict_command(
         return
     rows: list[Any] = []
     watch = rows.extend if page is not None else lambda made: None
-    try:
-        with progress_bar("images") as show:
-            progress = partial(show, "predicting")
-            found = predict_folder(model, listed(photos), out, probabilities, image_prefix, progress, watch, features)
-    except KeyboardInterrupt:
-        say(f"stopped; {out} was not written", err=True)
-        raise typer.Exit(130) from None
-    _print(found, out)
+    with progress_bar("images", "predicting") as progress:
+        found = predict_folder(model, listed(photos), out, probabilities, image_prefix, progress, watch, features)
+    classes = [f"{printable(name)} {count:,}" for name, count in found.counts.items()]
+    say(f"{counted(found.images, 'image')}: {shown(classes, limit=12)}")
+    say(f"Their labels are in {out}")
+    if found.different:
+        say(
+            f"warning: these photos have other class shares than those of the run: {printable(found.different)}. "
+            "--shares folder estimates them anew, --shares even counts every class the same.",
+            err=True,
+        )
     if page is not None:
-        from debiaspl.files import write_text
         from debiaspl.report.photo_pages import sheet_page
 
         write_text(page, sheet_page(rows, model.classes, run, photos))
@@ -111,7 +113,9 @@ def predict_command(
     if found.others:
         say(f"{counted(len(found.others), 'other file')} left out: not images", err=True)
     if skipped is not None:
-        _write_skipped(found, skipped)
+        reasons = sorted([*found.bad.items(), *found.others])
+        write_text(skipped, "".join(map(csv_line, (("file_name", "reason"), *reasons))))
+        say(f"Files without a prediction are in {skipped}", err=True)
 
 
 def _one_photo(model: Any, photo: Path) -> str:
@@ -122,26 +126,3 @@ def _one_photo(model: Any, photo: Path) -> str:
         for share, number in zip(sure.tolist(), label.tolist(), strict=True)
     ]
     return printable(f"{photo}: {first} ({', '.join(others)})")
-
-
-def _print(found: Any, out: Path) -> None:
-    from debiaspl.data.text import shown
-
-    classes = [f"{printable(name)} {count:,}" for name, count in found.counts.items()]
-    say(f"{counted(found.images, 'image')}: {shown(classes, limit=12)}")
-    say(f"Their labels are in {out}")
-    if found.different:
-        say(
-            f"warning: these photos have other class shares than those of the run: {printable(found.different)}. "
-            "--shares folder estimates them anew, --shares even counts every class the same.",
-            err=True,
-        )
-
-
-def _write_skipped(found: Any, path: Path) -> None:
-    from debiaspl.data.text import csv_line
-    from debiaspl.files import write_text
-
-    rows = sorted([*found.bad.items(), *found.others])
-    write_text(path, "".join(map(csv_line, (("file_name", "reason"), *rows))))
-    say(f"Files without a prediction are in {path}", err=True)

@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -168,9 +169,9 @@ def _minutely(unit: str) -> Callable[[str, int, int | None], None]:
 
 
 @contextmanager
-def progress_bar(unit: str) -> Iterator[Callable[[str, int, int | None], None]]:
-    """A progress bar on a terminal, a line a minute elsewhere. Call it with a description, the amount done and the
-    total.
+def progress_bar(unit: str, what: str | None = None) -> Iterator[Callable[..., None]]:
+    """A progress bar on a terminal, a line a minute elsewhere. Call it with a description, unless ``what`` is the
+    description, the amount done and the total.
 
     ``unit`` is ``bytes``, or a word for what is counted. The bar is shown from the first call on and disappears when
     all is done: a run that trains afterwards shows a line of its own. A new description has its own remaining time.
@@ -180,7 +181,7 @@ def progress_bar(unit: str) -> Iterator[Callable[[str, int, int | None], None]]:
 
     console = Console(stderr=True)
     if not console.is_terminal:
-        yield _minutely(unit)
+        yield _minutely(unit) if what is None else partial(_minutely(unit), what)
         return
     amount = DownloadColumn() if unit == "bytes" else MofNCompleteColumn()
     columns = TextColumn("{task.description}", markup=False), BarColumn(), amount, TimeRemainingColumn()
@@ -197,6 +198,6 @@ def progress_bar(unit: str) -> Iterator[Callable[[str, int, int | None], None]]:
             progress.stop()
 
     try:
-        yield show
+        yield show if what is None else partial(show, what)
     finally:
         progress.stop()
