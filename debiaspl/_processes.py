@@ -89,13 +89,11 @@ def _elsewhere(places: list[str]) -> list[str]:
 
 def end_with_parent() -> None:
     """Make this worker process exit when its parent is gone, for whatever reason, even if that was before this call."""
-    threading.Thread(target=_wait_for_parent, daemon=True).start()
-
-
-def _wait_for_parent() -> None:
     from multiprocessing import parent_process  # the command line is ready sooner without it
 
-    parent = parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)
+    def wait() -> None:
+        if (parent := parent_process()) is not None:
+            parent.join()
+            os._exit(1)
+
+    threading.Thread(target=wait, daemon=True).start()

@@ -70,7 +70,9 @@ def _serve(server: "LabelServer", browser: bool) -> None:
         say(f"note: {note}", err=True)
     try:
         say(f"Label at {server.url} (Ctrl-C to stop)")
-        if browser and _has_screen():
+        # Without a screen, Python would start a text browser in this terminal.
+        screen = sys.platform in ("darwin", "win32") or os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
+        if browser and screen:
             import webbrowser
 
             webbrowser.open(server.url)
@@ -78,8 +80,3 @@ def _serve(server: "LabelServer", browser: bool) -> None:
     except KeyboardInterrupt:
         labeled = sum(label is not None for label in server.session.table.answers.values())
         say(f"ended; {labeled:,} labels are in {server.session.table.path}", err=True)
-
-
-def _has_screen() -> bool:
-    """Whether there is a screen. Without one, Python would start a text browser in this terminal."""
-    return sys.platform in ("darwin", "win32") or any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY"))

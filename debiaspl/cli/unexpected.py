@@ -17,7 +17,8 @@ from debiaspl._version import __version__
 def explain(error: Exception) -> bool:
     """Print the error and where its traceback is. Returns False where the traceback should be printed instead: for
     errors in a user's own file, and under torchrun, where only the logs are left."""
-    if rank() is not None or _is_in_own_file(error):
+    parts = sys.modules.get("debiaspl.training.parts")  # if it is not loaded, no user file is
+    if rank() is not None or (parts is not None and parts.went_through(error)):
         return False
     kind, said = type(error).__name__, (str(error).strip().splitlines() or ["no message"])[0]
     no_memory = isinstance(error, MemoryError) or kind == "OutOfMemoryError" or "DefaultCPUAllocator" in said
@@ -37,11 +38,6 @@ def explain(error: Exception) -> bool:
     for line in lines:
         say(line, err=True)
     return True
-
-
-def _is_in_own_file(error: Exception) -> bool:
-    parts = sys.modules.get("debiaspl.training.parts")  # if it is not loaded, no user file is
-    return parts is not None and bool(parts.went_through(error))
 
 
 def _write(error: Exception) -> Path:

@@ -1,7 +1,7 @@
 """``debiaspl zeroshot``: a classifier from class names alone."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -64,10 +64,11 @@ def zeroshot_command(
     from debiaspl.recipes import RECIPES
     from debiaspl.report.runs import write_report
     from debiaspl.training.process import find_device
+    from debiaspl.zeroshot.check import against_labels
     from debiaspl.zeroshot.conse import named_classes
     from debiaspl.zeroshot.experiment import Experiment
     from debiaspl.zeroshot.photos import open_photos
-    from debiaspl.zeroshot.predictions import PER_CLASS
+    from debiaspl.zeroshot.predictions import HEADER, PER_CLASS, column_notes
     from debiaspl.zeroshot.student import Student
     from debiaspl.zeroshot.teacher import find_teacher
 
@@ -101,32 +102,19 @@ def zeroshot_command(
     note_new_run(resume, out, ".zeroshot")
     with progress_bar("images") as show:
         found = experiment.run(out, evaluate, resume, device, say, show, resume_command(), overwrite)
-    _print(found.rows, teacher, evaluate)
-    _print_used(found.used)
-    where = "they are the teacher's own. The student that it taught" if found.teacher_is_used else "the model"
-    say(f"Labels of every photo: {out / 'predictions.csv'}; {where}: {out}")
-    say(f"The report is {write_report([out], out / 'report.html', RECIPES)}")
-
-
-def _print(rows: list[Any], teacher: Any, evaluate: Path | None) -> None:
-    from debiaspl.zeroshot.check import against_labels
-    from debiaspl.zeroshot.predictions import HEADER, column_notes
-
-    measured = (
-        f"Accuracy and worst %: on the {int((rows[0].truth >= 0).sum()):,} photos of {evaluate}, "
-        "which was used for nothing else."
-        if evaluate
-        else ("The accuracy is not known. To measure it with true labels: --evaluate truth.csv.")
-    )
+    rows, used, truth = found.rows, found.used, found.rows[0].truth
     print_table(HEADER, [row.cells() for row in rows])
+    measured = "The accuracy is not known. To measure it with true labels: --evaluate truth.csv."
+    if truth is not None:
+        known = f"the {int((truth >= 0).sum()):,} photos of {evaluate}"
+        measured = f"Accuracy and worst %: on {known}, which was used for nothing else."
     say(f"{measured} {column_notes(rows)} {teacher.note}")
-    if evaluate:
-        say(against_labels(teacher.name, rows[0].label, rows[0].truth, rows[0].num_classes))
-
-
-def _print_used(used: Any) -> None:
-    """Whose predictions are used; with given labels, how many each model predicts right."""
+    if truth is not None:
+        say(against_labels(teacher.name, rows[0].label, truth, rows[0].num_classes))
     if used.rows:
         print_table(used.rows[0].header, [row.cells for row in used.rows])
         say("Each label was predicted by a student that did not learn from it.")
     say(f"Used: {used.chosen}, because {used.why}.")
+    where = "they are the teacher's own. The student that it taught" if found.teacher_is_used else "the model"
+    say(f"Labels of every photo: {out / 'predictions.csv'}; {where}: {out}")
+    say(f"The report is {write_report([out], out / 'report.html', RECIPES)}")
