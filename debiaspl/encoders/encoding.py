@@ -46,10 +46,6 @@ Watch = Callable[[int, int], None]
 """Called with the number of images done and the total."""
 
 
-def batch_of(device: torch.device) -> int:
-    return BATCH.get(device.type, BATCH["cpu"])
-
-
 Part = tuple[int, int]
 """Number of a part, from 0, and the number of parts."""
 
@@ -107,6 +103,7 @@ class Encoding:
         self.stored, self.encoder, self.watch = images.images, encoder, watch
         self.folder = FeatureFolder.of(folder, encoder, images.images.shape[1:], half)
         self.device = next(encoder.parameters()).device
+        self.batch = BATCH.get(self.device.type, BATCH["cpu"])
         self.place = {name: position for position, name in enumerate(names)}
         files = getattr(images.images, "files", None)
         self.without_photos = isinstance(files, FolderFiles) and files.root == folder and bool(encoders_in(folder))
@@ -159,11 +156,9 @@ class Encoding:
             self.homes |= {digests[row].tobytes(): (number, row) for row in there if row not in rows.skipped}
         missing = [name for name, position in self.place.items() if position in self.left]
         if self.without_photos and missing:
-            raise DataError(
-                f"{self.folder.path.parent} has no features by {self.encoder.name} of {len(missing):,} of "
-                f"{len(self.place):,} images: {shown(missing)}. Run all parts of debiaspl encode, or name the photos "
-                "too, or the encoder: --encoder."
-            )
+            found = f"{self.folder.path.parent} has no features by {self.encoder.name} of {len(missing):,} of"
+            todo = "Run all parts of debiaspl encode, or name the photos too, or the encoder: --encoder."
+            raise DataError(f"{found} {len(self.place):,} images: {shown(missing)}. {todo}")
         return [name for name in missing if name not in planned]
 
     def _use(self, names: Sequence[str], rows: Rows) -> None:
@@ -211,7 +206,7 @@ class Encoding:
 
     def _computed(self, names: Sequence[str]) -> Iterator[list[_Image]]:
         """The images of these names with their features, in batches; threads read and compute ahead."""
-        size, cpu = batch_of(self.device), self.device.type == "cpu"
+        size, cpu = self.batch, self.device.type == "cpu"
         # The last bit of a feature depends on how many cores share a batch. Here each batch has one.
         compute = ThreadPoolExecutor(usable_cores() if cpu else 1, "encode", partial(torch.set_num_threads, 1))
         read = ThreadPoolExecutor(thread_name_prefix="decode")
@@ -233,22 +228,18 @@ class Encoding:
     def _image(self, position: int | None) -> _Image:
         if position is None:  # removed since its name was written into the manifest
             return _Image((-1, -1))
-        stamp = self.stamps[position]
-        if not isinstance(self.stored, LazyImages):
-            pixels = self.stored[torch.tensor([position])][0].cpu()
-            digest = _digest(pixels)
-            return _Image(stamp, digest, None if digest in self.homes else pixels)
+        image, stamp, stored = _Image((-1, -1)), self.stamps[position], self.stored
         try:
-            content = self.stored.files.read(int(self.stored.positions[position]))
+            if isinstance(stored, LazyImages):
+                content = stored.files.read(int(stored.positions[position]))
+                image = _Image(stamp, hashlib.sha256(content).digest())
+                pixels = None if image.digest in self.homes else decode(content, stored.size, stored.channels)
+            else:
+                pixels = stored[torch.tensor([position])][0].cpu()
+                image = _Image(stamp, _digest(pixels))
         except BadImage as error:
-            return _Image((-1, -1), bad=str(error))
-        digest = hashlib.sha256(content).digest()
-        if digest in self.homes:
-            return _Image(stamp, digest)
-        try:
-            return _Image(stamp, digest, decode(content, self.stored.size, self.stored.channels))
-        except BadImage as error:
-            return _Image(stamp, digest, bad=str(error))
+            return image._replace(bad=str(error))
+        return image if image.digest in self.homes else image._replace(pixels=pixels)
 
     def _append(self, rows: Rows, names: Sequence[str], batch: list[_Image]) -> None:
         for image in batch:
@@ -282,13 +273,12 @@ class Encoding:
         if not pixels:
             return images
         # Batches of one size: the features of an image do not depend on the others that are encoded.
-        filled = pixels + pixels[:1] * (batch_of(self.device) - len(pixels))
+        filled = pixels + pixels[:1] * (self.batch - len(pixels))
         pictures = scale(torch.stack(filled).to(self.device)).contiguous(memory_format=torch.channels_last)
         with torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=bfloat16_works(self.device)):
             features = self.encoder.embed(pictures)[: len(pixels)].float().cpu()
         if not bool(features.isfinite().all()):
-            name = self.encoder.name
-            raise ValueError(f"the encoder {name} returns features that are not finite numbers. Use another one.")
+            raise ValueError(f"the encoder {self.encoder.name} returns numbers that are not finite. Use another one.")
         rows = iter(features)
         return [image if image.pixels is None else image._replace(pixels=None, features=next(rows)) for image in images]
 

@@ -38,8 +38,8 @@ CLIP = [0.4815, 0.4578, 0.4082], [0.2686, 0.2613, 0.2758]
 # Entries about classes, which a feature extractor does not need; a thousand names are long.
 _ABOUT_CLASSES = ("id2label", "label2id", "num_labels", "problem_type", "_name_or_path", "transformers_version")
 _EXPECTED = (
-    "Expected efficientnet-lite0, the name of a model on the Hugging Face hub (which needs a network the first time), "
-    "or a folder made by save_pretrained, with config.json and model.safetensors; for texts also with a tokenizer."
+    "Expected efficientnet-lite0, a model of the Hugging Face hub (which needs a network the first time), or a folder "
+    "with config.json and model.safetensors; for texts also with a tokenizer."
 )
 PATIENCE = 5.0
 """Timeout in seconds, unless HF_HUB_ETAG_TIMEOUT, the timeout of the hub's client, is longer. A lost first packet is
@@ -137,10 +137,8 @@ def require_hub(name_or_folder: str) -> None:
         port = place.port or (80 if place.scheme == "http" else 443)
         socket.create_connection((place.hostname or "", port), timeout=patience).close()
     except OSError as error:
-        reason = error.strerror or error
-        raise ConnectionError(
-            f"{place.hostname} cannot be reached ({reason}), and the model is not cached on this machine"
-        ) from error
+        found = f"{place.hostname} cannot be reached ({error.strerror or error})"
+        raise ConnectionError(f"{found}, and the model is not cached on this machine") from error
 
 
 class HubEncoder(Encoder):
@@ -165,14 +163,8 @@ class HubEncoder(Encoder):
 
     @property
     def architecture(self) -> dict[str, Any]:
-        return {
-            "kind": KIND,
-            "name": self.name,
-            "config": self._config,
-            "image_size": self.image_size,
-            "mean": list(self.mean),
-            "std": list(self.std),
-        }
+        scale = {"image_size": self.image_size, "mean": list(self.mean), "std": list(self.std)}
+        return {"kind": KIND, "name": self.name, "config": self._config, **scale}
 
     def features(self, images: Tensor) -> Tensor:
         return self._pooled(self._output(images), images.shape[2] * images.shape[3])
@@ -207,10 +199,8 @@ def build_hub_encoder(architecture: dict[str, Any]) -> HubEncoder:
     values = dict(architecture["config"])
     kind = values.pop("model_type")
     if kind not in transformers.CONFIG_MAPPING:
-        raise ValueError(
-            f"the encoder {architecture['name']} is a {kind!r}, which transformers {transformers.__version__} does "
-            "not know. Update it: pip install -U transformers"
-        )
+        known = f"transformers {transformers.__version__} does not know. Update it: pip install -U transformers"
+        raise ValueError(f"the encoder {architecture['name']} is a {kind!r}, which {known}")
     config = transformers.AutoConfig.for_model(kind, **values)
     if kind in TOWERS:
         model = getattr(transformers, TOWERS[kind])(config)
@@ -232,10 +222,8 @@ def load_hub_encoder(name_or_folder: str, image_size: int | None = None) -> Enco
     absent = [*loading["missing_keys"], *(key for key, *_ in loading["mismatched_keys"])]
     missing = sorted(key for key in absent if not key.startswith("pooler."))
     if missing:
-        raise ValueError(
-            f"{name_or_folder} has no weights for {len(missing)} tensors of a {config.model_type}, such as "
-            f"{missing[0]}: it is not a complete image model. Use another encoder."
-        )
+        found = f"{name_or_folder} has no weights for {len(missing)} tensors of a {config.model_type}"
+        raise ValueError(f"{found}, such as {missing[0]}: it is not a complete image model. Use another encoder.")
     size, mean, std = _preprocessing(source, model.config)
     # Of the sizes that it was trained with, the first that the model accepts.
     own = _side(getattr(model.config, "image_size", None))
@@ -256,8 +244,7 @@ def _refuse_random(encoder: HubEncoder) -> None:
         images = torch.linspace(-1, 1, 3 * encoder.image_size**2).reshape(1, 3, encoder.image_size, -1)
         if not torch.allclose(encoder.embed(images), encoder.embed(images), rtol=1e-3, atol=1e-5):
             raise ValueError(
-                f"the encoder {encoder.name} gives one image different features every time, such as a masked "
-                "autoencoder. Use another one."
+                f"the encoder {encoder.name} gives an image different features each time. Use another one."
             )
 
 

@@ -12,22 +12,19 @@ from debiaspl.encoders.hub import KIND, build_hub_encoder, load_hub_encoder
 from debiaspl.models import LinearNetwork, Network, Scaling
 
 
-def load_encoder(name_or_folder: str, weights: bool = True, image_size: int | None = None) -> Encoder:
+def load_encoder(name_or_folder: str, image_size: int | None = None) -> Encoder:
     """An encoder in eval mode.
 
     Args:
         name_or_folder: ``efficientnet-lite0`` (pip), a vision model on the Hugging Face hub, or its folder.
-        weights: False gives the same network with random weights.
         image_size: side of the images inside the encoder; by default its training size. Convolutional encoders accept
             any size, and a smaller one is faster.
     """
-    if name_or_folder == NAME:
-        encoder = EfficientNetLite0(image_size or 224)
-        if weights:
-            encoder.load_pretrained()
-        return encoder.eval()
-    loaded = load_hub_encoder(name_or_folder, image_size)
-    return loaded if weights else build_encoder(loaded.architecture)
+    if name_or_folder != NAME:
+        return load_hub_encoder(name_or_folder, image_size)
+    encoder = EfficientNetLite0(image_size or 224)
+    encoder.load_pretrained()
+    return encoder.eval()
 
 
 def build_encoder(architecture: Mapping[str, Any]) -> Encoder:
@@ -46,9 +43,7 @@ def lite0_is_installed() -> bool:
 
 
 class EncoderNetwork(Network):
-    """It is built from its architecture, with random weights: those of a run are in the run's own file.
-
-    ``load_pretrained`` loads the weights that training starts with.
+    """It is built from its architecture, with random weights; ``load_pretrained`` loads those that a run begins with.
 
     Args:
         num_classes: number of classes.

@@ -73,10 +73,8 @@ def read_templates(name_or_file: str) -> tuple[str, ...]:
         return TEMPLATES[name_or_file]
     place = Path(name_or_file)
     if not place.is_file():
-        raise DataError(
-            f"there are no templates named {name_or_file!r}, and no such file. Expected one of "
-            f"{', '.join(TEMPLATES)}, or a file with one template per line, such as: a photo of {PLACE}."
-        )
+        expected = f"{', '.join(TEMPLATES)}, or a file with one template per line, such as: a photo of {PLACE}."
+        raise DataError(f"there are no templates named {name_or_file!r}, and no such file. Expected one of {expected}")
     lines = read_text(place, "one template per line").removeprefix("\ufeff").splitlines()
     return check_templates([line.strip() for line in lines if line.strip()], str(place))
 
@@ -88,10 +86,8 @@ def check_templates(templates: Sequence[str], where: str = "the list of template
         raise DataError(f"{where} is empty. Expected at least one template, such as: a photo of {PLACE}.")
     for number, template in enumerate(templates, 1):
         if template.count(PLACE) != 1:
-            raise DataError(
-                f"template {number} of {where} is {template!r}, expected {PLACE} once, in the place of the class name: "
-                f"a photo of {PLACE}."
-            )
+            expected = f"{PLACE} once, in the place of the class name: a photo of {PLACE}."
+            raise DataError(f"template {number} of {where} is {template!r}, expected {expected}")
     return tuple(templates)
 
 

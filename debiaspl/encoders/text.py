@@ -34,10 +34,8 @@ class TextSide:
         self._source = Pretrained(name_or_folder)
         self.config = self._source.config()
         if self.config.model_type not in KINDS:
-            raise DataError(
-                f"{name_or_folder} is a model of type {self.config.model_type!r}, which cannot read text. Expected a "
-                f"model for images and texts, of type {' or '.join(KINDS)}."
-            )
+            found = f"{name_or_folder} is a model of type {self.config.model_type!r}, which cannot read text"
+            raise DataError(f"{found}. Expected a model for images and texts, of type {' or '.join(KINDS)}.")
         self._tokenizer = self._source.tokenizer()
 
     @torch.no_grad()
@@ -75,10 +73,10 @@ def text_side(name_or_folder: str, learned: bool = False) -> TextSide:
             side = TextSide(name_or_folder)
             if not learned or side.config.model_type == "clip":
                 return side
+    first, kinds = ("coop", "clip") if learned else ("text", " or ".join(KINDS))
     raise ValueError(
-        f"first_classifier is {'coop' if learned else 'text'}, but the encoder {name_or_folder} cannot read text that "
-        f"way. Expected a model of type {'clip' if learned else ' or '.join(KINDS)} with its tokenizer. With this one, "
-        "use first_classifier=random, means, graph or probe."
+        f"first_classifier is {first}, but the encoder {name_or_folder} cannot read text that way. Expected a model of "
+        f"type {kinds} with its tokenizer; with this one, first_classifier=random, means, graph or probe."
     )
 
 

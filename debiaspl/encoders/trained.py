@@ -56,9 +56,10 @@ class NetworkFacts:
                 and all(type(side) is int and side > 0 for side in size)
             )
         except (ValueError, KeyError, TypeError, RecursionError) as error:
-            raise DataError(_damaged_facts(source, f"{type(error).__name__}: {error}")) from error
+            good, text = False, f"{type(error).__name__}: {error}"
         if not good:
-            raise DataError(_damaged_facts(source, text[:200]))
+            found = f"the description of the weights in {source} is damaged or of another version ({text[:200]})"
+            raise DataError(f"{found}. Restore it from a copy, or train again.")
         return cls(network, tuple(classes), facts["channels"], (size[0], size[1]), facts.get("shares"), text)
 
     def build(self, source: str, own: OwnBuilder | None = None) -> Network:
@@ -67,15 +68,11 @@ class NetworkFacts:
         name, settings = str(self.network["name"]), dict(self.network["settings"])
         own = own or own_builder(name)
         if is_own(name) and own is None:
-            raise DataError(
-                f"the network in {source} is built by a user's own code, {name}. To execute that: --network {name}, "
-                "or load_model(..., network=...)."
-            )
+            how = f"--network {name}, or load_model(..., network=...)"
+            raise DataError(f"the network in {source} is built by a user's own code, {name}. To execute that: {how}.")
         try:
             if own is None and name not in NETWORKS:
-                raise ValueError(
-                    f"there is no network named {name!r} for images; there are {', '.join(sorted(NETWORKS))}."
-                )
+                raise ValueError(f"there is no network named {name!r} for images, only {', '.join(sorted(NETWORKS))}.")
             # JSON has no tuples, and no setting of a network is a list.
             settings = {key: tuple(value) if isinstance(value, list) else value for key, value in settings.items()}
             shape: dict[str, Any] = {"num_classes": len(self.classes), "channels": self.channels}
@@ -86,10 +83,9 @@ class NetworkFacts:
         except (ImportError, MemoryError):
             raise
         except Exception as error:  # the file may be damaged or untrusted: many things can go wrong
-            raise DataError(
-                f"{source} names a network that this version of debiaspl cannot build: {_sentence(error)} "
-                "Use the version that trained it, or train again."
-            ) from error
+            # Ours are sentences; a KeyError has only the key.
+            why = error if isinstance(error, ValueError | RuntimeError) else f"{type(error).__name__}: {error}."
+            raise DataError(f"{source} names a network that cannot be built: {why} Train again.") from error
 
 
 def load_trained(folder: Path, own: OwnBuilder | None = None) -> tuple[Network, NetworkFacts]:
@@ -100,16 +96,11 @@ def load_trained(folder: Path, own: OwnBuilder | None = None) -> tuple[Network, 
     except (Damaged, OSError) as error:
         raise DataError(f"{path} is damaged: {error}. Restore it from a copy, or train again.") from error
     if "debiaspl" not in metadata:
-        raise DataError(
-            f"{path} does not say which network and classes its weights belong to, so another program wrote it. "
-            "Expected a file made by debiaspl train."
-        )
+        raise DataError(f"{path} does not name its network and classes. Expected a file made by debiaspl train.")
     facts = NetworkFacts.of(metadata["debiaspl"], str(path))
     if not facts.classes:
-        raise DataError(
-            f"the run in {folder} has learned features without labels: it has no classifier, so it cannot predict. "
-            f"Train a run that starts from it, on photos with a few labels: debiaspl train PHOTOS --set start={folder}"
-        )
+        found = f"the run in {folder} has learned features without labels, so it has no classifier"
+        raise DataError(f"{found}. Train one on a few labels: debiaspl train PHOTOS --set start={folder}")
     network = facts.build(str(path), own)
     _fill(network, weights, path)
     return network, facts
@@ -125,30 +116,12 @@ def find_weights(folder: Path) -> Path:
         return path
     if (folder / "config.json").exists():
         if (folder / "results.json").exists():
-            raise DataError(
-                f"the run in {folder} has ended, but its {WEIGHTS} is missing. Restore it from a copy, or train again."
-            )
-        raise DataError(
-            f"the run in {folder} has not ended: it has no {WEIGHTS} yet. Resume it with the command that started it "
-            f"and --resume, or look at it: debiaspl report {folder}"
-        )
+            raise DataError(f"the run in {folder} has ended, but its {WEIGHTS} is missing. Restore it, or train again.")
+        found = f"the run in {folder} has not ended: it has no {WEIGHTS} yet"
+        raise DataError(f"{found}. Resume it with its command and --resume, or look at it: debiaspl report {folder}")
     held = sorted(inner.parent.name for inner in folder.glob(f"*/{WEIGHTS}"))
     hint = f" It contains runs, such as {folder / held[0]}." if held else ""
-    raise DataError(
-        f"{folder} is not a run of debiaspl: it has no {WEIGHTS}, expected a folder made by debiaspl train.{hint}"
-    )
-
-
-def _damaged_facts(source: str, found: str) -> str:
-    return (
-        f"the description of the weights in {source} is damaged or of another version of debiaspl ({found}). Expected "
-        "JSON with network, classes, channels and size. Restore it from a copy, or train again."
-    )
-
-
-def _sentence(error: Exception) -> str:
-    """The error as a sentence: ours already are, a KeyError only has the key."""
-    return str(error) if isinstance(error, ValueError | RuntimeError) else f"{type(error).__name__}: {error}."
+    raise DataError(f"{folder} is not a run of debiaspl: it has no {WEIGHTS}, as debiaspl train writes it.{hint}")
 
 
 def _fill(network: Network, weights: dict[str, Tensor], path: Path) -> None:
@@ -157,10 +130,7 @@ def _fill(network: Network, weights: dict[str, Tensor], path: Path) -> None:
     weights = {name: value for name, value in weights.items() if not name.startswith(ALGORITHM)}
     extra = [name for name in weights if name not in own]
     if wrong or extra:
-        named = ", ".join((wrong + extra)[:3])
-        raise DataError(
-            f"the weights in {path} belong to another network than the one it names: {len(wrong)} tensors are missing "
-            f"or have another shape, {len(extra)} are not expected ({named}). Restore the file from a copy, or "
-            "train again."
-        )
+        found = f"{len(wrong)} tensors are missing or have another shape, {len(extra)} are not expected"
+        named = f"the weights in {path} are not those of the network it names: {found}"
+        raise DataError(f"{named} ({', '.join((wrong + extra)[:3])}). Restore it from a copy, or train again.")
     network.load_state_dict(weights)

@@ -81,10 +81,10 @@ def test_a_folder_that_is_no_run(tmp_path, run):
 
 def test_an_unfinished_run_says_how_to_go_on(broken):
     (broken / "model.safetensors").unlink()
-    with pytest.raises(RunError, match=r"has ended, but its model.safetensors is missing. Restore it from a copy"):
+    with pytest.raises(RunError, match="has ended"):
         load_model(broken)
     (broken / "results.json").unlink()
-    with pytest.raises(RunError, match=r"has not ended: .* Resume it with the command that started it and --resume"):
+    with pytest.raises(RunError, match="--resume"):
         load_model(broken)
 
 
@@ -104,7 +104,7 @@ def test_a_file_that_claims_to_be_huge(broken):
 
 def test_weights_of_another_program(broken):
     save_file(load_file(broken / "model.safetensors"), broken / "model.safetensors")
-    with pytest.raises(RunError, match=r"does not say which network and classes .* another program wrote it"):
+    with pytest.raises(RunError, match="does not name its network"):
         load_model(broken)
 
 
@@ -118,38 +118,24 @@ def test_a_flipped_bit_is_found(broken, place):
         load_model(broken)
 
 
-GOOD = {
-    "network": {"name": "small", "settings": {"width": 4}},
-    "classes": ["a", "b"],
-    "channels": 3,
-    "size": [24, 24],
-}
+GOOD = {"network": {"name": "small", "settings": {"width": 4}}, "classes": ["a", "b"], "channels": 3, "size": [24, 24]}
+CHANGES = {"classes": ["a", "a"]}, {"classes": "ab"}, {"size": [24, 0]}, {"channels": 4}, {"network": {"name": "small"}}
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [{"classes": ["a", "a"]}, {"classes": "ab"}, {"size": [24, 0]}, {"channels": 4}, {"network": {"name": "small"}}],
-)
-def test_facts_that_are_not_what_they_must_be(broken, changes):
-    _rewrite(broken, json.dumps(GOOD | changes))
-    with pytest.raises(RunError, match=r"is damaged or of another version of debiaspl .* Expected JSON with network"):
-        load_model(broken)
-
-
-@pytest.mark.parametrize("text", ["", "[]", "[" * 100_000])
-def test_facts_that_are_no_json_object(broken, text):
+@pytest.mark.parametrize("text", [*(json.dumps(GOOD | changes) for changes in CHANGES), "", "[]", "[" * 100_000])
+def test_facts_that_are_not_what_they_must_be(broken, text):
     _rewrite(broken, text)
-    with pytest.raises(RunError, match="is damaged or of another version of debiaspl"):
+    with pytest.raises(RunError, match="is damaged or of another version"):
         load_model(broken)
 
 
 @pytest.mark.parametrize(
     ("network", "message"),
     [
-        ({"name": "huge", "settings": {}}, "names a network that .* cannot build: there is no network named 'huge'"),
-        ({"name": "small", "settings": {"depth": 3}}, "cannot build: TypeError: .* unexpected .* 'depth'"),
-        ({"name": "encoder", "settings": {"architecture": "lite0"}}, "cannot build: AttributeError"),
-        ({"name": "small", "settings": {"width": 8}}, "belong to another network than the one it names"),
+        ({"name": "huge", "settings": {}}, "cannot be built: there is no network named 'huge'"),
+        ({"name": "small", "settings": {"depth": 3}}, "cannot be built: TypeError: .* unexpected .* 'depth'"),
+        ({"name": "encoder", "settings": {"architecture": "lite0"}}, "cannot be built: AttributeError"),
+        ({"name": "small", "settings": {"width": 8}}, "not those of the network"),
     ],
 )
 def test_a_network_that_is_not_the_one_of_the_weights(broken, network, message):
