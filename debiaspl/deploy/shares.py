@@ -20,6 +20,21 @@ DIFFERENT, FAR = 0.01, 0.05
 """Two folders differ if chance alone would show as much less often than this, and by more than this share of photos."""
 
 
+def unlike_labels(shares: Mapping[str, Sequence[float]], classes: Sequence[str]) -> str:
+    """Where the labels of a run have other class shares than its photos without one: of the class that differs most, in
+    words; empty where they may be the same. ``shares`` are those of its results."""
+    parts = zip(classes, *(shares[name] for name in ("estimate", "low", "high", "labels")), strict=True)
+    apart = [part for part in parts if not part[2] <= part[4] <= part[3]]
+    if not apart or distance(shares["labels"], shares["estimate"]) < FAR:
+        return ""
+    name, share, _, _, given = max(apart, key=lambda part: abs(part[1] - part[4]))
+    return f"{name} is {percent(given)} % of your labels, but about {percent(share)} % of the other photos"
+
+
+def percent(share: float) -> str:
+    return f"{100 * share:.0f}" if share > 0.02 else f"{100 * share:.1f}"
+
+
 @dataclass(frozen=True, eq=False)
 class SavedShares:
     """Shares of the run's unlabeled photos, and those that are used."""

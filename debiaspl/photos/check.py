@@ -5,11 +5,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from debiaspl._measures import distance, unlike
+from debiaspl._measures import unlike
 from debiaspl._printable import printable
 from debiaspl.data.task import fold_of
 from debiaspl.data.text import shown
 from debiaspl.deploy import SavedModel
+from debiaspl.deploy.shares import percent, unlike_labels
 from debiaspl.features.crosscheck import GRAPH, SUPERVISED, Candidate, paired
 from debiaspl.photos.survey import Photos
 from debiaspl.training import Recipe
@@ -22,8 +23,6 @@ ENOUGH = 10
 """There are enough if the rarest class has this many labels"""
 ENOUGH_IN_ALL = 50
 """and if this many can be held out."""
-FAR = 0.05
-"""Shares that differ by less than this part of the photos are not called different."""
 
 
 @dataclass(frozen=True)
@@ -133,20 +132,13 @@ def about_shares(results: Mapping[str, Any], classes: Sequence[str]) -> list[str
     if not shares or not results.get("unlabeled"):
         return []
     names = [printable(name) for name in classes]
-    parts = list(zip(names, *(shares[key] for key in ("estimate", "low", "high", "labels")), strict=True))
+    parts = zip(names, *(shares[key] for key in ("estimate", "low", "high")), strict=True)
     order = sorted(parts, key=lambda part: -part[1])
-    told = [f"{name} {_percent(share)} ({_percent(low)} to {_percent(high)})" for name, share, low, high, _ in order]
+    told = [f"{name} {percent(share)} ({percent(low)} to {percent(high)})" for name, share, low, high in order]
     lines = [f"Estimated shares of the photos without a label, with 95 % intervals, in %: {shown(told, limit=12)}."]
-    apart = [part for part in parts if not part[2] <= part[4] <= part[3]]
-    if apart and distance(shares["labels"], shares["estimate"]) >= FAR:
-        name, share, _, _, given = max(apart, key=lambda part: abs(part[1] - part[4]))
-        what = f"{name} is {_percent(given)} % of your labels, but about {_percent(share)} % of the other photos"
-        lines.append(f"They differ from those of your labels: {what}.")
+    if where := unlike_labels(shares, names):
+        lines.append(f"They differ from those of your labels: {where}.")
     return lines
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.0f}" if share > 0.02 else f"{100 * share:.1f}"
 
 
 def verdict(outcome: Outcome, unlabeled: int = 0) -> str:

@@ -124,6 +124,31 @@ def test_equally_many_labels_of_uneven_photos_are_noted(tmp_path):
     assert "unevenly" in photo_values(read_run(run), CLASSES)["checked"]["note"]
 
 
+SHARES = {"estimate": [0.7, 0.2, 0.1], "low": [0.6, 0.1, 0.05], "high": [0.8, 0.3, 0.15], "labels": [0.5, 0.25, 0.25]}
+
+
+def with_shares(folder, shares):
+    run = photo_run(folder)
+    results = json.loads((run / "results.json").read_text()) | {"shares": shares, "unlabeled": 20}
+    (run / "results.json").write_text(json.dumps(results))
+    return photo_values(read_run(run), CLASSES)
+
+
+def test_estimated_shares_are_shown_beside_those_of_the_labels(tmp_path):
+    values = with_shares(tmp_path / "run", SHARES)
+    assert values["classes"][0]["shares"] == {name: shares[0] for name, shares in SHARES.items()}
+    assert "daisy is 50 % of your labels, but about 70 %" in values["unlike_labels"]
+    alike = with_shares(tmp_path / "alike", SHARES | {"labels": SHARES["estimate"]})
+    assert alike["unlike_labels"] == ""
+
+
+@pytest.mark.parametrize("wrong", [None, [0.5, 0.5], [0.5, 0.5, "0"], [0.5, 0.5, -1], [0, 0, 0], [0.5, 0.5, None]])
+def test_damaged_shares_are_left_out(tmp_path, wrong):
+    values = with_shares(tmp_path / "run", SHARES | {"estimate": wrong})
+    assert values["unlike_labels"] == ""
+    assert "shares" not in values["classes"][0]
+
+
 @pytest.mark.parametrize("text", ["", "file_name,label\nx,y\n", "file_name,label,confidence\nx,y,z\n", "a\n\x00"])
 def test_damaged_predictions_are_left_out(tmp_path, text):
     run = photo_run(tmp_path / "run", mistakes=[["a", 99, 0], "b", ["c", "d", 1]], candidates=[{"confusion": [[1]]}])

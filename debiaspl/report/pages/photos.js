@@ -6,6 +6,7 @@ function photosPage(values) {
     el("header", {}, el("h1", {}, values.name), el("p", { class: "soft" }, `${write.count(values.photos)} photos, ${write.count(values.labels)} with a label, ${values.classes.length} classes.`)),
     photoCards(values, used),
     photoClasses(values),
+    shareSection(values),
     mistakeSection(values),
     unsureSection(values),
     nextSection(values),
@@ -47,6 +48,19 @@ function photoClasses({ classes }) {
   ];
   const rows = classes.map((one) => [one.name, one.checked ? `${one.right} of ${one.checked}` : "-", one.checked ? one.right / one.checked : null, one.labels, one.photos, one.taken_for]);
   return section("classes", "Classes", el("div", { class: "scroll" }, dataTable("The class that is recognised least comes first", columns, rows, { sort: 2, descending: false })));
+}
+
+// Who labels equally many of each class sees here what the folder holds.
+function shareSection({ classes, unlike_labels }) {
+  if (!classes.some((one) => one.shares)) return null;
+  const columns = [
+    { name: "class", text: true }, { name: "other photos", write: write.share }, { name: "your labels", write: write.share },
+    { name: "95 % interval", write: (low, row) => `${write.share(low)} to ${write.share(row[4])}` },
+  ];
+  const rows = classes.map(({ name, shares }) => [name, shares.estimate, shares.labels, shares.low, shares.high]);
+  const differ = unlike_labels ? paragraph(`The photos without a label have other class shares than your labels: ${unlike_labels}.`) : null;
+  const table = dataTable("Share of each class, of the photos without a label as estimated", columns, rows, { sort: 1 });
+  return section("shares", "How often each class occurs", differ, el("div", { class: "scroll" }, table));
 }
 
 function mistakeSection({ mistakes, pictures }) {

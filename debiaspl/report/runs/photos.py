@@ -13,6 +13,7 @@ from debiaspl._measures import Cells, unlike, wilson
 from debiaspl.data import DataError
 from debiaspl.data.text import csv_rows
 from debiaspl.deploy.saved import chosen_folder
+from debiaspl.deploy.shares import unlike_labels
 from debiaspl.features.crosscheck import GRAPH
 from debiaspl.files import unguarded
 from debiaspl.report.pages import Find, rounded, short_name, thumbnails
@@ -70,6 +71,7 @@ def photo_values(run: RunRecord, classes: list[str], find: Find | None = None) -
     doubts = [*((*one, {"copy": 1}) for one in copies), *((*one, {}) for one in mistakes)][:SHOWN]
     names = dict.fromkeys([name for name, *_ in doubts] + [name for name, *_ in unsure])
     labels, predicted = results.get("labels", []), Counter(label for _, label, _ in rows)
+    shares = _shares(results, len(classes))
     return {
         "name": run.name,
         "photos": len(rows),
@@ -78,7 +80,8 @@ def photo_values(run: RunRecord, classes: list[str], find: Find | None = None) -
         "recall": _mean_recall(used.cells),
         "models": [model.to_json() for model in models],
         "why": _why(models, used, bool(check.get("folds"))),
-        "classes": _classes(used.cells, classes, labels, predicted if rows else None),
+        "classes": _classes(used.cells, classes, labels, predicted if rows else None, shares),
+        "unlike_labels": unlike_labels(shares, list(map(short_name, classes))) if shares else "",
         "mistakes": [_picture(name, other, label=label, **more) for name, label, other, more in doubts],
         "unsure": [_picture(name, label, confidence=confidence) for name, label, confidence in unsure],
         "pictures": {} if find is None else thumbnails(names, find),
@@ -133,6 +136,21 @@ def _doubts(told: Any, classes: list[str]) -> list[tuple[str, str, str]]:
     return [(str(name), classes[label], classes[other]) for name, label, other in good]
 
 
+def _shares(results: Mapping[str, Any], size: int) -> dict[str, list[float]]:
+    """Shares of the classes among the labels, and those estimated of the photos without one, with their interval;
+    nothing if the run has none. Runs are untrusted."""
+    told, names = results.get("shares"), ("estimate", "low", "high", "labels")
+    if not isinstance(told, dict) or not results.get("unlabeled"):
+        return {}
+    shares = {name: told[name] for name in names if _are_shares(told.get(name), size)}
+    return shares if len(shares) == len(names) and sum(shares["estimate"]) and sum(shares["labels"]) else {}
+
+
+def _are_shares(values: Any, size: int) -> bool:
+    known = isinstance(values, list) and len(values) == size
+    return known and all(isinstance(value, int | float) and 0 <= value <= 1 for value in values)
+
+
 def _why(models: list[Model], used: Model, checked: bool) -> str:
     """Why this model is used, in a sentence."""
     if len(models) == 1:
@@ -165,9 +183,14 @@ def _mean_recall(cells: Cells) -> float:
 
 
 def _classes(
-    cells: Cells, classes: list[str], labels: list[int], predicted: Mapping[str, int] | None
+    cells: Cells,
+    classes: list[str],
+    labels: list[int],
+    predicted: Mapping[str, int] | None,
+    shares: Mapping[str, list[float]],
 ) -> list[dict[str, Any]]:
-    """Each class: labels, how many of the checked ones are right, photos predicted, and what it is mistaken for."""
+    """Each class: labels, how many of the checked ones are right, photos predicted, and what it is mistaken for; its
+    shares, if they are known."""
     mistakes = cells.mistakes()
     rows = []
     for number, name in enumerate(classes):
@@ -180,6 +203,7 @@ def _classes(
                 "checked": int(cells.of_true[number]),
                 "photos": None if predicted is None else predicted.get(name, 0),
                 "taken_for": short_name(classes[int(mistakes.predicted[taken[0]])]) if len(taken) else None,
+                **({"shares": {name: rounded(values[number]) for name, values in shares.items()}} if shares else {}),
             }
         )
     return rows
