@@ -26,6 +26,8 @@ from tests.training.tiny import outcome
 from tests.training.torchrun import ENVIRONMENT, SETTINGS, logged, ranks_of, wait_for
 
 FIRST, SECOND = "10.99.0.1", "10.99.0.2"
+JOIN = 30
+"""Seconds that a torchrun waits for the other one."""
 
 
 def ip(*arguments: str) -> None:
@@ -40,11 +42,12 @@ class Hosts:
         ip("-n", self.names[0], "link", "set", "eth0", state)
 
     def node(self, number: int, folder: Path, *options: str, restarts: int = 0) -> list[str]:
-        """What is typed on one of them; docs/cluster.md prints the same."""
+        """What is typed on one of them; docs/cluster.md prints the same, without a limit of the wait for the other."""
         host = ["ip", "netns", "exec", self.names[number]]
         run = [sys.executable, "-m", "torch.distributed.run", "--nnodes=2", "--nproc-per-node=1"]
         meet = ["--rdzv-backend=c10d", f"--rdzv-endpoint={FIRST}:29400", "--rdzv-id=digits"]
-        own = [f"--rdzv-conf=is_host={number == 0}".lower(), f"--local-addr={(FIRST, SECOND)[number]}"]
+        own = [f"--rdzv-conf=is_host={str(number == 0).lower()},join_timeout={JOIN}"]
+        own += [f"--local-addr={(FIRST, SECOND)[number]}"]
         typed = ["-m", "debiaspl", "train", "--recipe", "digits-10", *SETTINGS, "--out", str(folder), *options]
         return [*host, *run, *meet, *own, f"--max-restarts={restarts}", *typed]
 
@@ -89,7 +92,7 @@ class Job:
 def job(hosts: Hosts, place: Path, *options: str, restarts: int = 0) -> Iterator[Job]:
     """Both machines at work, each in a folder of its own; the run is ``run`` in the first one's.
 
-    The second may restart its ranks, which makes the first restart its own, whatever that is told.
+    A restart of one restarts the other. Both need the right to it: which of them sees a dead rank first is chance.
     """
     environment = {**ENVIRONMENT, "GLOO_SOCKET_IFNAME": "eth0"}
     nodes, said = [], (place / "said-first", place / "said-second")
@@ -98,7 +101,7 @@ def job(hosts: Hosts, place: Path, *options: str, restarts: int = 0) -> Iterator
             folder = place / f"machine-{number}"
             folder.mkdir(exist_ok=True)
             file = stack.enter_context(said[number].open("w"))
-            typed = hosts.node(number, Path("run"), *options, restarts=number * restarts)
+            typed = hosts.node(number, Path("run"), *options, restarts=restarts)
             nodes.append(stack.enter_context(started(typed, env=environment, cwd=folder, stdout=file, stderr=file)))
         yield Job((nodes[0], nodes[1]), said)
 
@@ -117,13 +120,13 @@ def test_a_job_survives_a_killed_rank_and_a_cut_link_and_ends_with_the_bits_of_o
         hosts.link("down")
         began = time.monotonic()
         try:
-            first, second = cut.wait(60)
+            first, second = cut.wait(30 + 2 * JOIN)
             seconds = time.monotonic() - began
         finally:
             hosts.link("up")
     assert first != 0
     assert second != 0
-    assert 8 <= seconds < 40
+    assert seconds >= 8
     said = [file.read_text() for file in cut.said]
     # At the beginning of a line: torchrun says it again, in the list that it ends with.
     assert len(re.findall("^error on rank 0: another rank has", said[0], re.MULTILINE)) == 2
