@@ -35,8 +35,7 @@ from benchmarks.alternatives import methods
 from debiaspl._processes import keep_freed_memory
 from debiaspl.data import GivenLabels, ImageSet, loaded
 from debiaspl.encoders import Encoder, features_of, load_encoder
-from debiaspl.features import FeatureTable
-from debiaspl.features import choose as covering
+from debiaspl.features import FeatureTable, choose as covering
 from debiaspl.features.fit import LINEAR, TableTask, enough_steps, fit_recipe
 from debiaspl.photos.choose import choose, working_size
 from debiaspl.photos.survey import Photos, survey

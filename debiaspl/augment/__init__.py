@@ -4,7 +4,14 @@ Images are uint8 (N, C, H, W), C = 1 or 3, and stay uint8. Every image has its o
 the caller owns, and every operation of RandAugment returns the same bits as Pillow.
 """
 
-from debiaspl.augment.cropcolor import CropColor
-from debiaspl.augment.operations import OPERATIONS, operation
-from debiaspl.augment.randaugment import Draws, RandAugment
-from debiaspl.augment.views import Crops, Hide, ImageViews, VectorViews, ViewMaker, Weak
+from debiaspl.augment.cropcolor import CropColor as CropColor
+from debiaspl.augment.operations import OPERATIONS as OPERATIONS, operation as operation
+from debiaspl.augment.randaugment import Draws as Draws, RandAugment as RandAugment
+from debiaspl.augment.views import (
+    Crops as Crops,
+    Hide as Hide,
+    ImageViews as ImageViews,
+    VectorViews as VectorViews,
+    ViewMaker as ViewMaker,
+    Weak as Weak,
+)

@@ -140,8 +140,7 @@ def _list_settings(recipes: list[str], which: tuple[str | None, str | None], set
     """Value and meaning of each setting; the default only where the value is another."""
     from debiaspl.recipes import recipe as find
     from debiaspl.training import Recipe
-    from debiaspl.training.settings import as_text, parse_settings
-    from debiaspl.training.settings import settings as settings_of
+    from debiaspl.training.settings import as_text, parse_settings, settings as settings_of
 
     if len(recipes) > 1:
         raise ValueError(f"{' and '.join(recipes)} are {len(recipes)} recipes. Expected one: list settings RECIPE.")

@@ -2,16 +2,19 @@
 
 from collections.abc import Callable
 
-from debiaspl.debias.alignment import DistributionAlignment
-from debiaspl.debias.causal_norm import CausalNorm
-from debiaspl.debias.cdmad import CDMAD
-from debiaspl.debias.composite import PLUS, Composite, CompositeBuilder
-from debiaspl.debias.correction import Correction, Traits
-from debiaspl.debias.debiaser import Debiaser
-from debiaspl.debias.ldam import LDAM, LDAMDRW
-from debiaspl.debias.logit_adjustment import LogitAdjustment, PosthocLogitAdjustment
-from debiaspl.debias.simpro import SimPro
-from debiaspl.debias.tau_norm import TauNorm
+from debiaspl.debias.alignment import DistributionAlignment as DistributionAlignment
+from debiaspl.debias.causal_norm import CausalNorm as CausalNorm
+from debiaspl.debias.cdmad import CDMAD as CDMAD
+from debiaspl.debias.composite import PLUS as PLUS, Composite as Composite, CompositeBuilder as CompositeBuilder
+from debiaspl.debias.correction import Correction as Correction, Traits as Traits
+from debiaspl.debias.debiaser import Debiaser as Debiaser
+from debiaspl.debias.ldam import LDAM as LDAM, LDAMDRW as LDAMDRW
+from debiaspl.debias.logit_adjustment import (
+    LogitAdjustment as LogitAdjustment,
+    PosthocLogitAdjustment as PosthocLogitAdjustment,
+)
+from debiaspl.debias.simpro import SimPro as SimPro
+from debiaspl.debias.tau_norm import TauNorm as TauNorm
 
 # By name. Each is built from its settings and the arguments it declares: num_classes, class_counts.
 CORRECTIONS: dict[str, Callable[..., Correction]] = {

@@ -1,3 +1,3 @@
 """The scikit-learn interface."""
 
-from debiaspl.estimator.classifier import DebiasedClassifier
+from debiaspl.estimator.classifier import DebiasedClassifier as DebiasedClassifier

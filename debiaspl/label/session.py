@@ -21,8 +21,7 @@ from debiaspl.data.listing import list_images, refuse_parts
 from debiaspl.data.text import DataError, check_class_names, composed, means_no_label
 from debiaspl.encoders.efficientnet import NAME
 from debiaspl.encoders.network import lite0_is_installed
-from debiaspl.files import Busy, remove_leftovers
-from debiaspl.files import locked as lock_file
+from debiaspl.files import Busy, locked as lock_file, remove_leftovers
 from debiaspl.label.guide import Guide, encoder_guide, run_guide
 from debiaspl.label.order import Order
 from debiaspl.label.table import Table, why_unnameable

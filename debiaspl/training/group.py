@@ -160,7 +160,7 @@ def _connect(backend: str, seconds: float) -> None:
     # Imported before there is a group: otherwise its functions would take the current group as their default, and keep
     # it alive forever.
     import torch.distributed.nn.functional  # noqa: F401
-    from torch.distributed import PrefixStore
+    from torch.distributed import PrefixStore  # type: ignore[attr-defined]  # not there in builds without distributed
     from torch.distributed.rendezvous import rendezvous
 
     if distributed.is_initialized():

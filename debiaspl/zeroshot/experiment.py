@@ -13,8 +13,7 @@ from debiaspl._version import __version__
 from debiaspl.data import DataError, ImageSet
 from debiaspl.data.label_table import USUAL, Columns
 from debiaspl.data.text import csv_line, is_utf8
-from debiaspl.deploy.labeled import PERSON, TEACHER
-from debiaspl.deploy.labeled import ZEROSHOT as MARK
+from debiaspl.deploy.labeled import PERSON, TEACHER, ZEROSHOT as MARK
 from debiaspl.encoders.feature_folder import FEATURES
 from debiaspl.features.run import encode_images, save_fit
 from debiaspl.files import exists_already, replacing, write_json, write_text

@@ -12,8 +12,7 @@ from debiaspl.algorithms.adamatch import AdaMatch
 from debiaspl.debias import Composite, Correction, DistributionAlignment, TauNorm
 from debiaspl.models import SmallNet
 from tests.algorithms.test_algorithms import PRIOR, Linear, biased_debiaser
-from tests.reference import adamatch as twin
-from tests.reference import paper
+from tests.reference import adamatch as twin, paper
 
 CLASSES, LABELED, UNLABELED = 4, 5, 24
 

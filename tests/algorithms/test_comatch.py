@@ -10,10 +10,17 @@ from torch.nn import functional as F
 from debiaspl.algorithms import Batch, Models
 from debiaspl.algorithms.comatch import CoMatch, contrast
 from debiaspl.debias import Correction
-from tests.algorithms.test_algorithms import CLASSES, FEATURES, LABELED, PRIOR, UNLABELED, Features, biased_debiaser
-from tests.algorithms.test_algorithms import batch as two_views
-from tests.reference import comatch as twin
-from tests.reference import paper
+from tests.algorithms.test_algorithms import (
+    CLASSES,
+    FEATURES,
+    LABELED,
+    PRIOR,
+    UNLABELED,
+    Features,
+    batch as two_views,
+    biased_debiaser,
+)
+from tests.reference import comatch as twin, paper
 
 
 def batch(seed: int = 1) -> Batch:

@@ -8,8 +8,7 @@ from torch.nn import functional as F
 
 from debiaspl.algorithms import Batch, ContrastMatch, Models
 from debiaspl.debias import Correction, Debiaser, LogitAdjustment
-from tests.algorithms.test_algorithms import CLASSES, FEATURES, Features
-from tests.algorithms.test_algorithms import batch as one_batch
+from tests.algorithms.test_algorithms import CLASSES, FEATURES, Features, batch as one_batch
 
 COUNTS = (5, 3, 2, 1)
 

@@ -9,8 +9,7 @@ from torch.nn import functional as F
 from debiaspl.algorithms import MeanTeacher, Models
 from debiaspl.training import Choice
 from tests.algorithms.test_algorithms import PRIOR, Linear, batch, biased_debiaser
-from tests.reference import meanteacher as twin
-from tests.reference import paper
+from tests.reference import meanteacher as twin, paper
 from tests.training.tiny import TINY
 
 

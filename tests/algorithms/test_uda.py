@@ -8,8 +8,7 @@ from torch.nn import functional as F
 
 from debiaspl.algorithms import UDA
 from tests.algorithms.test_algorithms import CLASSES, LABELED, PRIOR, batch, biased_debiaser, models
-from tests.reference import paper
-from tests.reference import uda as twin
+from tests.reference import paper, uda as twin
 
 
 def at(done, **changes):

@@ -4,8 +4,7 @@ import math
 
 import pytest
 import torch
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
+from hypothesis import example, given, settings, strategies as st
 from torch import Tensor
 
 from debiaspl.augment import OPERATIONS, operation

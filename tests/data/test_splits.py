@@ -4,8 +4,7 @@ import hashlib
 
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from debiaspl.data import DataError, load
 from debiaspl.data.splits import FewLabels, LabelShare, LongTail, Mismatch, Split, TwoTails, hold_out_labels

@@ -8,8 +8,7 @@ import torch
 from debiaspl.debias import Debiaser
 from debiaspl.debias.running import FEW
 from debiaspl.training.parts import build
-from tests.reference import paper
-from tests.reference import target as slow
+from tests.reference import paper, target as slow
 
 COUNTS = (40, 20, 8, 4)
 KNOWN = [count / sum(COUNTS) for count in COUNTS]

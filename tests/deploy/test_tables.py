@@ -7,8 +7,7 @@ import os
 from urllib.parse import unquote_to_bytes
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from debiaspl.data.text import cell
 from debiaspl.deploy.tables import TABLES, Prediction, TableSettings, table_writer

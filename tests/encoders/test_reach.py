@@ -10,8 +10,7 @@ pytest.importorskip("transformers")
 
 import huggingface_hub as hub
 
-from debiaspl.encoders import hub as encoders_hub
-from debiaspl.encoders import load_encoder
+from debiaspl.encoders import hub as encoders_hub, load_encoder
 from debiaspl.encoders.hub import require_hub
 from debiaspl.zeroshot.teacher import ClipTeacher
 

@@ -11,8 +11,7 @@ from itertools import count, cycle
 from pathlib import Path
 
 import torch
-from hypothesis import HealthCheck, Phase, Verbosity, given, settings
-from hypothesis import seed as seeded
+from hypothesis import HealthCheck, Phase, Verbosity, given, seed as seeded, settings
 
 from tests.faults.attacked import ATTACKED
 from tests.faults.injector import FAULTS, KILL

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
+from hypothesis import example, given, settings, strategies as st
 
 from debiaspl.features import choose
 from debiaspl.features.coverage import NEIGHBOURS, Coverage

@@ -16,8 +16,7 @@ from debiaspl.features.fit import LINEAR, enough_steps
 from debiaspl.models import Scaling
 from debiaspl.training.method import with_method
 from debiaspl.training.settings import parse_settings
-from debiaspl.training.step import Step
-from debiaspl.training.step import fit as fit_task
+from debiaspl.training.step import Step, fit as fit_task
 from tests.estimator.test_many_classes import LargestTensor
 from tests.training.clusters import clusters
 

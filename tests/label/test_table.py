@@ -5,8 +5,7 @@ import unicodedata
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from debiaspl.data import DataError
 from debiaspl.data.file_names import FileNames

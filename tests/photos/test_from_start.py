@@ -6,8 +6,7 @@ import shutil
 import pytest
 
 from debiaspl.models import trained_network
-from debiaspl.photos import run
-from debiaspl.photos import survey as survey_module
+from debiaspl.photos import run, survey as survey_module
 from debiaspl.photos.choose import choose, choose_start
 from debiaspl.photos.survey import survey, survey_for_start
 from debiaspl.recipes import recipe

@@ -18,8 +18,7 @@ import debiaspl as package
 from debiaspl.data import lazy
 from debiaspl.data.decode import decode
 from debiaspl.deploy import load_model
-from debiaspl.encoders import encoder as encoder_module
-from debiaspl.encoders import encoding, load_encoder
+from debiaspl.encoders import encoder as encoder_module, encoding, load_encoder
 from debiaspl.features import fit
 from debiaspl.photos import frozen
 from debiaspl.photos.api import plan

@@ -11,8 +11,7 @@ pytest.importorskip("transformers")
 
 from debiaspl.deploy import load_model
 from debiaspl.encoders import load_encoder
-from debiaspl.photos import check, run
-from debiaspl.photos import survey as survey_module
+from debiaspl.photos import check, run, survey as survey_module
 from debiaspl.photos.check import check_for
 from debiaspl.photos.choose import choose
 from debiaspl.photos.survey import survey

@@ -10,8 +10,7 @@ import pytest
 from rich.console import Console
 
 from debiaspl.cli.compare import _print_tables
-from debiaspl.recipes import demo as demo_module
-from debiaspl.recipes import recipe as recipe_of
+from debiaspl.recipes import demo as demo_module, recipe as recipe_of
 from debiaspl.recipes.demo import BALANCED, demo, planned
 from debiaspl.report.comparison import Comparison
 from debiaspl.training.monitor import true_counts

@@ -11,8 +11,7 @@ from typer.testing import CliRunner
 
 from debiaspl.cli import app
 from debiaspl.deploy.tables import TABLES, Prediction, TableSettings
-from debiaspl.predictions import PredictionsError, read_predictions
-from debiaspl.predictions import read as reading
+from debiaspl.predictions import PredictionsError, read as reading, read_predictions
 from debiaspl.report.audit import audit
 from tests.report.made import made, write_csv, write_npz
 

@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from debiaspl.files import FileError
-from debiaspl.recipes import RECIPES
-from debiaspl.recipes import recipe as make_recipe
+from debiaspl.recipes import RECIPES, recipe as make_recipe
 from debiaspl.report.runs import read_run, runs_in, runs_page, runs_values, write_report
 from debiaspl.report.runs.methods import command_of, methods_of
 from debiaspl.report.runs.page import curves, stages, stripes, windows

@@ -4,8 +4,7 @@ import csv
 import io
 from pathlib import Path
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from debiaspl.data.file_names import FileNames
 from debiaspl.data.label_table import read_label_table

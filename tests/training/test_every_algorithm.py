@@ -14,8 +14,7 @@ import torch
 from debiaspl.algorithms import ALGORITHMS, HINTED, STARTS, Algorithm, Batch, Models
 from debiaspl.data import FewLabels, Task, load
 from debiaspl.debias import CORRECTIONS
-from debiaspl.training import Recipe, train
-from debiaspl.training import loop as loop_module
+from debiaspl.training import Recipe, loop as loop_module, train
 from debiaspl.training.parts import settings_of
 from debiaspl.training.step import Step
 from tests.training.tiny import EAGER, changed, outcome, train_until, write_finished

@@ -18,8 +18,7 @@ from debiaspl.features.run import class_name_weights, encode_images, train_encod
 from debiaspl.models import LinearNetwork, scale
 from debiaspl.photos.frozen import train_frozen
 from debiaspl.recipes.frozen import frozen
-from debiaspl.training import Choice, Recipe, Run
-from debiaspl.training import classifier as classifier_module
+from debiaspl.training import Choice, Recipe, Run, classifier as classifier_module
 from debiaspl.training.classifier import text_head
 from debiaspl.training.step import Step
 from debiaspl.training.tasks import task_of

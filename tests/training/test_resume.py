@@ -14,8 +14,7 @@ import pytest
 import torch
 
 from debiaspl import files
-from debiaspl.training import Interrupted, Run, RunError, train
-from debiaspl.training import run as run_module
+from debiaspl.training import Interrupted, Run, RunError, run as run_module, train
 from debiaspl.training.log import Log
 from tests.data.photos import write_folder
 from tests.processes import started

@@ -10,8 +10,7 @@ import torch
 from torch import nn
 
 from debiaspl.data import FewLabels, IndexStream, Task, load
-from debiaspl.training import loop as loop_module
-from debiaspl.training import train
+from debiaspl.training import loop as loop_module, train
 from debiaspl.training.step import Step
 from tests.training.tiny import EAGER, TINY, changed, log, outcome
 

@@ -1,4 +1,4 @@
 """How biased predictions are, and what debiasing them would change."""
 
-from debiaspl.report.audit.numbers import Audit, audit
-from debiaspl.report.audit.page import audit_page
+from debiaspl.report.audit.numbers import Audit as Audit, audit as audit
+from debiaspl.report.audit.page import audit_page as audit_page
