@@ -11,7 +11,7 @@ from debiaspl.algorithms.algorithm import Batch, Logits, Models, predict_twice
 from debiaspl.algorithms.fixmatch import FixMatch
 from debiaspl.algorithms.mixing import ramp
 from debiaspl.debias import Correction, ranks
-from debiaspl.debias.correction import LABEL_SHARES, at_least_float32, within
+from debiaspl.debias.correction import at_least_float32, within
 from debiaspl.models import FurtherHead
 
 
@@ -19,7 +19,7 @@ class ABC(FixMatch):
     """FixMatch with an auxiliary balanced classifier on the same features; the auxiliary classifier is the result.
 
     Two losses of the auxiliary classifier are added to those of FixMatch. Random masks make each class count equally
-    often. N_k is the number of labels of class k, N_L that of the smallest class:
+    often. N_k is the number of labels of class k, N_L that of the smallest class that has any:
 
     * the cross-entropy of a labeled image of class y, with probability ``N_L / N_y`` (Eq. 1 and 2 of the paper);
     * the cross-entropy of the strong view of an unlabeled image with the auxiliary classifier's own soft prediction q
@@ -34,14 +34,12 @@ class ABC(FixMatch):
     unless it would remove the class shares of the labels a second time.
 
     Args:
-        class_counts: number of labels per class (N_k); a class without a label counts like the smallest.
-        correction: applied to FixMatch's predictions before they become labels; none by default.
         auxiliary_weight: weight of the auxiliary classifier's losses.
         auxiliary_threshold: its labels less confident than this are not used; by default FixMatch's threshold.
         ramp_up: share of the training over which masks of unlabeled images become balanced; 0 starts balanced.
-        others: settings of FixMatch.
     """
 
+    balanced_places = frozenset({"classifier"})
     balance: Tensor
 
     def __init__(
@@ -61,12 +59,6 @@ class ABC(FixMatch):
                 f"strong_share is {self.strong_share}, but the auxiliary classifier of ABC makes its own labels and "
                 "needs every strong view. Use strong_share=1."
             )
-        for part in self.correction.each():
-            if "classifier" in part.places() and part.takes_out == LABEL_SHARES:
-                raise ValueError(
-                    f"the auxiliary classifier of ABC is balanced already: {type(part).__name__} would remove "
-                    f"{LABEL_SHARES} a second time. Use correction=none, or one of the labels, such as debiaser."
-                )
         self.auxiliary_weight, self.ramp_up = auxiliary_weight, within("ramp_up", ramp_up, "[0, 1]")
         least_sure = self.threshold if auxiliary_threshold is None else auxiliary_threshold
         self.auxiliary_threshold = within("auxiliary_threshold", least_sure, "[0, 1]")

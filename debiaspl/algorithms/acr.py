@@ -9,7 +9,7 @@ from torch import Tensor
 
 from debiaspl.algorithms.algorithm import Batch, Models, Views, WeakToStrong, hard_loss, predict_twice
 from debiaspl.debias import Correction, ranks
-from debiaspl.debias.correction import LABEL_SHARES, at_least_float32, checked_counts, within
+from debiaspl.debias.correction import PLACES, at_least_float32, checked_counts, within
 from debiaspl.debias.running import safe_log
 from debiaspl.models import FurtherHead
 
@@ -36,7 +36,6 @@ class ACR(WeakToStrong):
     shares of the labels, such as logit adjustment, raises an error.
 
     Args:
-        correction: applied to the predictions of f before they become labels; none by default.
         tau: largest adjustment of the labels for f.
         balanced_tau: adjustment of the labels, and of the labeled loss, for f~.
         momentum: momentum of the estimated distribution.
@@ -44,6 +43,7 @@ class ACR(WeakToStrong):
         strong_views: strong views of each image, 1 or more; losses are the mean over them.
     """
 
+    balanced_places = frozenset(PLACES)
     shares: Tensor
     anchors: Tensor
 
@@ -62,12 +62,6 @@ class ACR(WeakToStrong):
         **others: Any,
     ) -> None:
         super().__init__(correction, **others)
-        for part in self.correction.each():
-            if part.takes_out == LABEL_SHARES:
-                raise ValueError(
-                    f"ACR removes {LABEL_SHARES}, and {type(part).__name__} would do so a second time. "
-                    "Use correction=none, or one that needs no counts, such as debiaser."
-                )
         self.views = Views(weak=1, strong=within("strong_views", strong_views, "[1, inf)"))
         self.threshold = within("threshold", threshold, "[0, 1]")
         self.tau = within("tau", tau, "[0, 1000]")

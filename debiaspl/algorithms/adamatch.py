@@ -10,7 +10,7 @@ from torch.func import functional_call
 
 from debiaspl.algorithms.algorithm import Algorithm, Batch, Models, Views, predict
 from debiaspl.algorithms.mixing import ramp
-from debiaspl.debias import PLUS, Composite, Correction, ranks
+from debiaspl.debias import Correction, ranks
 from debiaspl.debias.alignment import DistributionAlignment
 from debiaspl.debias.correction import at_least_float32, within
 
@@ -57,12 +57,9 @@ class AdaMatch(Algorithm):
     ) -> None:
         super().__init__(correction)
         if align_to_predictions and not isinstance(self.correction, DistributionAlignment):
-            name = f"{type(self.correction).__name__}, which does no alignment"
-            if isinstance(self.correction, Composite):
-                name = f"{PLUS.join(self.correction.parts)}, expected only alignment"
             raise ValueError(
-                f"align_to_predictions is true, but the correction is {name}. Use correction=alignment, or "
-                "align_to_predictions=false."
+                "align_to_predictions is true, but the correction is not alignment, or not alone. Use "
+                "correction=alignment, or align_to_predictions=false."
             )
         self.labeled_strong = int(strong_labeled)
         self.target_decay = within("target_decay", target_decay, "[0, 1)")

@@ -12,7 +12,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from debiaspl.debias import Correction
-from debiaspl.debias.correction import at_least_float32
+from debiaspl.debias.correction import LABEL_SHARES, at_least_float32
 from debiaspl.models import FurtherHead, Network
 
 
@@ -105,6 +105,8 @@ class Algorithm(nn.Module, ABC):
     """Settings of that correction, and of the algorithm, that the paper uses with it."""
     heads: tuple[str, ...] = ()
     """State to copy into a run that starts from this one, by the first part of its names."""
+    balanced_places: frozenset[str] = frozenset()
+    """Where it takes out the shares of the labels itself, of ``PLACES``: a correction must not do so a second time."""
     generations = 1
     """How often the student is trained from the start, with labels from ``adopt``, which also resets other state."""
 
@@ -187,6 +189,11 @@ class Algorithm(nn.Module, ABC):
                     f"{name} makes no pseudo-labels, and {other} corrects nothing else, so it would have no effect. "
                     "Use correction=none, or a correction of the labeled loss or of the classifier."
                 )
+            if part.takes_out == LABEL_SHARES and self.balanced_places & part.places():
+                raise ValueError(
+                    f"{name} removes {LABEL_SHARES}, and {other} would do so a second time. Use correction=none, or "
+                    "one that needs no counts, such as debiaser."
+                )
             if part.needs_hard_labels and not self.hard_labels:
                 raise ValueError(
                     f"{name} learns from soft or mixed targets, but {other} needs one class per image for its margin. "
@@ -229,12 +236,7 @@ class WeakToStrong(Algorithm):
 
 
 class SelfSupervised(Algorithm):
-    """Learns features from two strong views, without labels, as a start for runs that learn from labels afterwards.
-
-    Args:
-        correction: none, since there are no labels to correct.
-        num_features: width of the network's features.
-    """
+    """Learns features from two strong views, without labels, as a start for runs that learn from labels afterwards."""
 
     views = Views(strong=2)
     makes_pseudo_labels = False
@@ -305,5 +307,4 @@ def predict_weak(models: Models, weak: Sequence[Tensor]) -> tuple[Tensor, ...]:
 
 def in_one_pass(model: Network, views: Sequence[Tensor]) -> tuple[Tensor, ...]:
     """Logits of several views from one pass."""
-    logits: Tensor = model(torch.cat(list(views)))
-    return torch.split(logits, [len(images) for images in views])
+    return torch.split(model(torch.cat(list(views))), [len(images) for images in views])

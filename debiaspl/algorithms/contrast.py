@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from debiaspl.debias import ranks
 from debiaspl.debias.correction import at_least_float32, within
-from debiaspl.models.average import as_buffers
+from debiaspl.models.average import InEvalMode, as_buffers
 from debiaspl.models.network import NormActivateRows
 
 NONE = -1e4
@@ -134,7 +134,7 @@ def unit(vectors: Tensor) -> Tensor:
     return F.normalize(at_least_float32(vectors), dim=-1)
 
 
-class AveragedHead(nn.Module):
+class AveragedHead(InEvalMode):
     """The moving average of a head, including its batch norm statistics (EMAN), in eval mode and without gradients.
 
     Its values are float32 buffers: on a GPU the head itself has bfloat16 weights, in which an average would not move,
@@ -146,10 +146,6 @@ class AveragedHead(nn.Module):
         self.decay = within("key_decay", decay, "[0, 1)")
         self.head = as_buffers(deepcopy(head).eval())
 
-    def train(self, mode: bool = True) -> "AveragedHead":
-        """Stay in eval mode: the average is never trained."""
-        return super().train(False)
-
     @torch.no_grad()
     def follow(self, head: nn.Module) -> None:
         """Update the average with the head's current values."""
@@ -159,5 +155,4 @@ class AveragedHead(nn.Module):
 
     def forward(self, features: Tensor) -> Tensor:
         with torch.no_grad():
-            projected: Tensor = self.head(features)
-        return projected
+            return self.head(features)

@@ -23,12 +23,10 @@ class CReST(FixMatch):
 
     Args:
         class_counts: number of labels per class, for the sampling rates. With equal counts every prediction is adopted.
-        correction: applied to the predictions before they become labels in a step; none by default.
         generations: how often the network is trained; the steps are divided among them. 1 is FixMatch; the paper: 6 on
             CIFAR-10, 15 on larger sets.
         sampling_power: how strongly frequent classes are reduced (alpha); 0 adopts every prediction.
         adopt_corrected: adopt labels from corrected predictions; the paper uses the raw ones.
-        **others: settings of FixMatch, the same in every generation.
     """
 
     def __init__(
@@ -70,7 +68,6 @@ class CReSTPlus(CReST):
     Args:
         sampling_power: as in CReST; 1/2 here and 1/3 there, as the authors chose.
         final_temperature: t in the last generation (t_min); with 1 the target does not change, with 0 it is uniform.
-        **others: settings of CReST.
     """
 
     about = "CReST+ (Wei et al., 2021): CReST with labels that are aligned with a more balanced target each generation."

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
-from torch import Tensor, nn
+from torch import Tensor
 
 from debiaspl.algorithms.algorithm import Algorithm, Batch, Models, Views
 from debiaspl.algorithms.mixing import sharpen
@@ -14,7 +14,7 @@ from debiaspl.debias import Correction
 from debiaspl.debias.correction import within
 from debiaspl.encoders import NetworkFacts, load_trained
 from debiaspl.models import Network
-from debiaspl.models.average import as_buffers
+from debiaspl.models.average import InEvalMode, as_buffers
 from debiaspl.models.start import WEIGHTS
 
 
@@ -30,7 +30,6 @@ class Distill(Algorithm):
     both before the temperature. The teacher is part of the run's state: its folder is read only when the run starts.
 
     Args:
-        correction: applied to the teacher's predictions before they become labels; none by default.
         teacher_run: folder of the finished run that is the teacher.
         temperature: temperature of teacher and student (tau); above 1, less likely classes have more weight.
         labeled_weight: weight of the labeled loss, beside the teacher's loss of weight 1. The paper has
@@ -100,7 +99,7 @@ class Distill(Algorithm):
             )
 
 
-class FinishedTeacher(nn.Module):
+class FinishedTeacher(InEvalMode):
     """``teacher(images)``: logits of a finished network, in eval mode and without gradients.
 
     Its weights are buffers, and so is its description as JSON: a resumed run finds everything in its own
@@ -130,12 +129,7 @@ class FinishedTeacher(nn.Module):
         with torch.no_grad():
             if images.shape[2:] != self.size:
                 images = F.interpolate(images, self.size, mode="bilinear", antialias=True)
-            logits: Tensor = self.network(images)
-        return logits
-
-    def train(self, mode: bool = True) -> "FinishedTeacher":
-        """Stay in eval mode: the teacher is never trained."""
-        return super().train(False)
+            return self.network(images)
 
     def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *others: Any) -> None:
         saved = state_dict.get(f"{prefix}facts")

@@ -20,7 +20,6 @@ class FlexMatch(WeakToStrong):
     rank stores the labels of all ranks' images.
 
     Args:
-        num_unlabeled: number of unlabeled images (N); the latest label of each is stored.
         threshold: threshold of the best learned class, and of the labels that are counted (tau).
         warm_up: thresholds rise from 0 as images are labeled for the first time.
     """

@@ -18,7 +18,6 @@ class MeanTeacher(Algorithm):
     too; here only unlabeled ones are compared, and the labeled loss is a mean over labeled images.
 
     Args:
-        correction: applied to the teacher's predictions before they become targets; none by default.
         unlabeled_weight: final weight of the squared error; the paper: 100, beside a labeled loss that is divided by
             the size of the whole batch.
         ramp_up: share of the training over which the weight grows, as exp(-5 (1 - t)^2) with t from 0 to 1; the

@@ -28,7 +28,6 @@ class PAWS(Algorithm):
     * Multi-crop: small crops of further views learn the mean of both targets.
 
     Args:
-        correction: applied to the predictions before they become targets; none by default.
         temperature: temperature of the cosines (t, the paper's tau).
         sharpening: temperature of the targets, p ** (1 / T); 1 leaves them as they are (T).
         label_smoothing: share of a support label that is spread over all classes.
@@ -83,7 +82,8 @@ class PAWS(Algorithm):
 
         probabilities = self.correction(logits)
         target = sharpen(torch.cat(probabilities.chunk(2)[::-1]), self.sharpening)
-        self._report(logits, probabilities)
+        confidence, label = torch.stack(probabilities.chunk(2)).mean(0).max(-1)  # of each image's two views
+        self.report_labels(logits, confidence, label)
         if small:
             crops = models.student.embed(small_crops(small, self.small_area, batch.generator))
             logits = torch.cat((logits, self.logits(unit(self.projector(crops)), support, labels)))
@@ -114,8 +114,3 @@ class PAWS(Algorithm):
         sharpened = (logits / self.sharpening).softmax(-1)
         mean = ranks.summed_with_gradient(sharpened.mean(0)) / ranks.count()
         return torch.special.entr(mean.clamp_min(torch.finfo(mean.dtype).tiny)).sum()
-
-    def _report(self, logits: Tensor, probabilities: Tensor) -> None:
-        """Log the mean prediction of each image's two views."""
-        confidence, label = torch.stack(probabilities.chunk(2)).mean(0).max(-1)
-        self.report_labels(logits, confidence, label)

@@ -1,16 +1,19 @@
 """ReMixMatch (Berthelot et al., 2020): MixMatch with augmentation anchoring and a rotation loss."""
 
+from typing import Any
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from debiaspl.algorithms.algorithm import Algorithm, Batch, Models, Views
+from debiaspl.algorithms.algorithm import Batch, Models, Views
 from debiaspl.algorithms.mixing import mixup, ramp, sharpen
+from debiaspl.algorithms.mixmatch import MixMatch
 from debiaspl.debias import Correction, ranks
-from debiaspl.debias.correction import at_least_float32, within
+from debiaspl.debias.correction import at_least_float32
 
 
-class ReMixMatch(Algorithm):
+class ReMixMatch(MixMatch):
     """MixMatch with three changes. The sharpened label comes from the weak view only, and is the target of all views
     (augmentation anchoring). In addition to the mixed images, the first strong view is learned unmixed. And a separate
     head predicts by how many quarter turns that view was rotated.
@@ -22,18 +25,13 @@ class ReMixMatch(Algorithm):
     All images are one batch of the student, and each rank mixes its own, as in ``MixMatch``.
 
     Args:
-        num_features: width of the network's features, the input of the rotation head.
         views: strong views of each unlabeled image (K); the paper: 8.
-        temperature: temperature of the labels, p ** (1 / T); 1 leaves them as they are (T).
-        alpha: parameter of Beta(alpha, alpha), from which the mixing shares are drawn; 0 mixes nothing (alpha).
         unlabeled_weight: weight of the mixed unlabeled images (lambda_U).
         unmixed_weight: weight of the first strong view, unmixed (lambda_U1-hat).
         rotation_weight: weight of the rotation loss (lambda_r); with 0 nothing is rotated.
-        ramp_up: share of the training over which unlabeled_weight and unmixed_weight grow from 0; 1/64 in the authors'
-            code.
+        ramp_up: share of the training over which unlabeled_weight and unmixed_weight grow from 0.
     """
 
-    hard_labels = False
     own_correction = "alignment"
 
     def __init__(
@@ -41,18 +39,13 @@ class ReMixMatch(Algorithm):
         num_features: int,
         correction: Correction | None = None,
         views: int = 2,
-        temperature: float = 0.5,
-        alpha: float = 0.75,
         unlabeled_weight: float = 1.5,
         unmixed_weight: float = 0.5,
         rotation_weight: float = 0.5,
-        ramp_up: float = 1 / 64,
+        **others: Any,
     ) -> None:
-        super().__init__(correction)
-        self.views = Views(weak=1, strong=within("views", views, "[1, inf)"))
-        self.temperature = within("temperature", temperature, "(0, inf)")
-        self.alpha = within("alpha", alpha, "[0, inf)")
-        self.unlabeled_weight, self.ramp_up = unlabeled_weight, within("ramp_up", ramp_up, "[0, 1]")
+        super().__init__(correction, views, unlabeled_weight=unlabeled_weight, **others)
+        self.views = Views(weak=1, strong=views)
         self.unmixed_weight, self.rotation_weight = unmixed_weight, rotation_weight
         self.rotation = nn.Linear(num_features, 4)
         if rotation_weight:

@@ -20,14 +20,12 @@ class RIDE(Algorithm):
     more where labels are few: ``gamma * C * n_c / n + 1 - gamma``, divided by the largest.
 
     The paper's loss is that of correction=ldam-drw, and it has labels alone: unlabeled_weight=0. With unlabeled images,
-    it is FixMatch: confident labels from the mean of the experts, with any correction, are learned by each.
+    it is FixMatch: confident labels from the mean of the experts, with any correction, are learned by each. n_c is the
+    number of labels of class c.
 
     The experts of the paper's second stage, of which easy images ask only the first, save time and are not included.
 
     Args:
-        class_counts: number of labels per class (n_c).
-        correction: applied to the mean prediction before it becomes labels, and to each expert's loss; none by default.
-        threshold: labels less confident than this are not used.
         unlabeled_weight: weight of the unlabeled loss; 0 uses no unlabeled image, as in the paper.
         diversity: weight of the divergence from the mean; the authors' code for CIFAR-100-LT has 0.2.
         temperature_share: how much T depends on the class (gamma); 0 is a temperature of 1.

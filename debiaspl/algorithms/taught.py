@@ -17,7 +17,6 @@ class TaughtFixMatch(WeakToStrong):
     task has none, labels propagated over the graph of the features are used.
 
     Args:
-        hints: label and confidence of the other model for each unlabeled image.
         sure: minimum confidence of a hint; the authors' scripts use 0.4.
         threshold: labels of the student less confident than this are not used (tau).
     """
@@ -58,10 +57,6 @@ class GraphLabels(WeakToStrong):
     usually better. The correction learns from the weak views and adds its margin to the loss; labels are the graph's.
 
     The features must be good before the first step: from a pretrained start or encoder.
-
-    Args:
-        hints: label of each unlabeled image, with the graph's confidence.
-        correction: its margin is added to the loss; none by default.
     """
 
     about = "learns the labels that spread over a graph of the features (Zhou et al., 2004)."

@@ -44,6 +44,3 @@ class DistributionAlignment(RunningPrior):
     def probabilities(self, weak_logits: Tensor) -> Tensor:
         self.check(weak_logits, "weak_logits")
         return (at_least_float32(weak_logits.detach()) + (safe_log(self.target) - self.log_prior())).softmax(-1)
-
-    def extra_repr(self) -> str:
-        return f"num_classes={self.num_classes}, momentum={self.momentum}"

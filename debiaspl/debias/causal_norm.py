@@ -42,11 +42,6 @@ class CausalNorm(Correction):
             final = deepcopy(head)
             final.alpha.fill_(self.alpha)
             return final
-        if mean_features.shape != (head.in_features,):
-            raise ValueError(
-                f"mean_features has shape {tuple(mean_features.shape)}, expected ({head.in_features},): the mean of "
-                "this classifier's inputs over the training images."
-            )
         level = tau_normalised(head, tau=1)
         weight, mean = level.weight, mean_features.to(level.weight)
         if level.bias is not None:
@@ -54,6 +49,3 @@ class CausalNorm(Correction):
         direction = nn.functional.normalize(mean, dim=0)
         direct = weight - self.alpha * torch.outer(weight @ direction, direction)
         return rewritten(head, direct[:, : head.in_features], None if head.bias is None else direct[:, -1])
-
-    def extra_repr(self) -> str:
-        return f"alpha={self.alpha}"

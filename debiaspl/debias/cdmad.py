@@ -56,6 +56,3 @@ class CDMAD(Correction):
     def classifier(self, head: nn.Linear, mean_features: Tensor) -> nn.Linear:
         blank = self.blank.to(head.weight)
         return rewritten(head, head.weight, -blank if head.bias is None else head.bias - blank)
-
-    def extra_repr(self) -> str:
-        return f"begin={self.begin}, colour={self.colour}"

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import dataclass
+from inspect import signature
 from typing import TypeVar
 
 import torch
@@ -64,6 +65,10 @@ class Correction(nn.Module):
     """Chooses a setting for the trained classifier by labels that are held out, see ``choose``."""
     takes_out = ""
     """The bias it removes, if other corrections remove the same one elsewhere: they cannot be combined."""
+
+    def extra_repr(self) -> str:
+        values = {name: getattr(self, name, None) for name in signature(type(self)).parameters}
+        return ", ".join(f"{name}={value}" for name, value in values.items() if isinstance(value, int | float))
 
     def places(self) -> frozenset[str]:
         """The places where it acts, of ``PLACES``: those whose method it overrides."""

@@ -7,11 +7,15 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from debiaspl.debias.correction import LABEL_SHARES, Traits, at_least_float32, checked_counts, within
-from debiaspl.debias.running import UNIFORM, RunningPrior, log_kept, safe_log, shares_of, towards_equal, trust
+from debiaspl.debias.running import UNIFORM, RunningPrior, safe_log, shares_of
 
 ESTIMATED = "estimated"
 STRENGTH = 0.5
 """The paper's."""
+FEW = 5.0
+"""With this many labels a class an estimate counts as much as equal shares."""
+LEAST = 0.01
+"""The smallest share of kept labels, in equal shares: a class of which none is kept for a while can come back."""
 
 
 class Debiaser(RunningPrior):
@@ -98,7 +102,9 @@ class Debiaser(RunningPrior):
                 f"classes: a target needs them. Or use target={UNIFORM}."
             )
         counts = checked_counts(class_counts)
-        self.estimates, self.trust = isinstance(target, str) and target == ESTIMATED, trust(class_counts)
+        self.estimates, per_class = isinstance(target, str) and target == ESTIMATED, sum(class_counts) / len(counts)
+        # With few labels the predictions that are counted are wrong together: an estimate from them makes them more so.
+        self.trust = per_class / (per_class + FEW)
         start = shares_of(UNIFORM if self.estimates else target, class_counts, ESTIMATED)
         self.register_buffer("estimate", start, persistent=self.estimates)
         self.register_buffer("label_shares", counts / counts.sum(), persistent=False)
@@ -108,9 +114,10 @@ class Debiaser(RunningPrior):
     @property
     def target(self) -> Tensor:
         """The shares that are aimed at, (C,)."""
+        equal = torch.full_like(self.prior, 1 / self.num_classes)
         if not self.has_target:
-            return torch.full_like(self.prior, 1 / self.num_classes)
-        return towards_equal(self.estimate, self.trust) if self.estimates else self.estimate
+            return equal
+        return self.estimate.lerp(equal, 1 - self.trust) if self.estimates else self.estimate
 
     def places(self) -> frozenset[str]:
         strengths = {
@@ -127,7 +134,7 @@ class Debiaser(RunningPrior):
 
     def margin(self, strong_logits: Tensor, labels: Tensor | None = None) -> Tensor:
         self.check(strong_logits, "strong_logits")
-        shares = log_kept(self.kept) if self.has_target else self.log_prior()
+        shares = self.kept.clamp_min(LEAST / self.num_classes).log() if self.has_target else self.log_prior()
         return at_least_float32(strong_logits) + self.margin_strength * shares
 
     def labeled_margin(self, logits: Tensor, labels: Tensor | None = None) -> Tensor:
@@ -153,9 +160,3 @@ class Debiaser(RunningPrior):
         usable = usable & (kept.sum() > 0)
         for own in (self.kept, self.estimate) if self.estimates else (self.kept,):
             own.copy_(torch.where(usable, own.lerp((kept / kept.sum()).to(own), 1 - self.momentum), own))
-
-    def extra_repr(self) -> str:
-        text = f"num_classes={self.num_classes}, strength={self.strength}, momentum={self.momentum}"
-        if self.labeled_strength:
-            text += f", labeled_strength={self.labeled_strength}"
-        return text if self.margin_strength == self.strength else f"{text}, margin_strength={self.margin_strength}"

@@ -47,9 +47,6 @@ class LDAM(Correction):
     def labeled_margin(self, logits: Tensor, labels: Tensor | None = None) -> Tensor:
         return self.margin(logits, labels)
 
-    def extra_repr(self) -> str:
-        return f"max_margin={self.max_margin}, scale={self.scale}"
-
 
 class LDAMDRW(LDAM):
     """LDAM, then deferred re-weighting: late in training, small classes count more in both losses.

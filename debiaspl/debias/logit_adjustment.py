@@ -28,9 +28,6 @@ class _Adjustment(Correction):
         counts = checked_counts(class_counts)
         self.register_buffer("adjustment", self.tau * (counts / counts.sum()).log(), persistent=False)
 
-    def extra_repr(self) -> str:
-        return f"tau={self.tau}"
-
 
 class LogitAdjustment(_Adjustment):
     """The loss uses ``z + tau * log(pi)``, so that rare classes must win by a larger margin during training.

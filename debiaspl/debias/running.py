@@ -9,10 +9,6 @@ from debiaspl.debias import ranks
 from debiaspl.debias.correction import Correction, at_least_float32, checked_counts, within
 
 UNIFORM, LABELS = "uniform", "labels"
-FEW = 5.0
-"""With this many labels a class an estimate counts as much as equal shares."""
-LEAST = 0.01
-"""The smallest share of kept labels, in equal shares: a class of which none is kept for a while can come back."""
 
 
 class RunningPrior(Correction):
@@ -22,10 +18,6 @@ class RunningPrior(Correction):
     change if the batch is empty or has a non-finite logit on any rank. If a batch comes in several parts, call ``hold``
     before and ``release`` after them: the prior then moves once. Held sums are not part of the state, so do not save
     between the two.
-
-    Args:
-        num_classes: number of classes, C; the prior starts at 1 / C.
-        momentum: momentum of the moving average, in [0, 1).
     """
 
     exact: tuple[str, ...] = ("prior",)
@@ -153,20 +145,3 @@ def shares_of(target: str | Sequence[float], class_counts: Sequence[int], *other
         )
     shares = torch.tensor(values, dtype=torch.float64)
     return (shares / shares.sum()).float()
-
-
-def log_kept(shares: Tensor) -> Tensor:
-    """Their logarithm, from ``LEAST`` equal shares on."""
-    return shares.clamp_min(LEAST / len(shares)).log()
-
-
-def trust(class_counts: Sequence[int]) -> float:
-    """How much an estimate counts beside equal shares, 0 to 1. With few labels the predictions that are counted are
-    wrong together, and an estimate from them makes them more so."""
-    per_class = sum(class_counts) / len(class_counts)
-    return per_class / (per_class + FEW)
-
-
-def towards_equal(shares: Tensor, weight: float) -> Tensor:
-    """The estimate with this weight, and equal shares with the rest."""
-    return shares.lerp(torch.full_like(shares, 1 / len(shares)), 1 - weight)

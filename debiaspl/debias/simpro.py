@@ -82,6 +82,3 @@ class SimPro(RunningPrior):
         together = (self.shares + self.unlabeled_ratio * batch_mean) / (1 + self.unlabeled_ratio * total)
         for own, seen in ((self.prior, batch_mean / total), (self.joint, together)):
             own.copy_(torch.where(kept, own.lerp(seen, 1 - self.momentum), own))
-
-    def extra_repr(self) -> str:
-        return f"num_classes={self.num_classes}, tau={self.tau}, momentum={self.momentum}"

@@ -56,9 +56,6 @@ class TauNorm(Correction):
             return level
         return rewritten(head, level.weight, torch.zeros_like(bias))  # saved networks always have a bias
 
-    def extra_repr(self) -> str:
-        return f"tau={self.tau}, keep_bias={self.keep_bias}"
-
 
 def tau_normalised(head: nn.Linear, tau: float) -> nn.Linear:
     """Divide each row by its norm to the power tau; multiply all by the mean norm to the power tau."""

@@ -1,7 +1,7 @@
 """Moving averages over training steps: of a network, and of an additional classifier."""
 
 from copy import deepcopy
-from typing import TypeVar
+from typing import Self, TypeVar
 
 import torch
 import torch.nn.functional as F
@@ -13,7 +13,14 @@ from debiaspl.models.network import Network
 Trained = TypeVar("Trained", bound=nn.Module)
 
 
-class Average(nn.Module):
+class InEvalMode(nn.Module):
+    """A module that is never trained."""
+
+    def train(self, mode: bool = True) -> Self:
+        return super().train(False)
+
+
+class Average(InEvalMode):
     """An exponential moving average of a network: ``average.model``, in eval mode and without gradients.
 
     The weights are averaged: ``average <- decay * average + (1 - decay) * weights``. The statistics of batch norm are
@@ -28,10 +35,6 @@ class Average(nn.Module):
         super().__init__()
         self.decay, self.statistics = within("decay", decay, "[0, 1)"), statistics
         self.model: Network = deepcopy(model).eval().requires_grad_(False)
-
-    def train(self, mode: bool = True) -> "Average":
-        """Stay in eval mode: the average is never trained."""
-        return super().train(False)
 
 
 class FurtherHead(nn.Module):

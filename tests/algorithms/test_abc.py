@@ -6,7 +6,7 @@ from torch import Tensor
 
 from debiaspl.algorithms import ABC, Batch, Models
 from debiaspl.algorithms.abc import chosen_with
-from debiaspl.debias import Correction, PosthocLogitAdjustment
+from debiaspl.debias import Correction
 from tests.algorithms.test_algorithms import CLASSES, FEATURES, LABELED, UNLABELED, Features, batch, biased_debiaser
 from tests.reference import abc as twin
 
@@ -74,8 +74,3 @@ def test_masks_choose_each_class_equally_often():
 
 def test_a_class_without_labels_counts_like_the_smallest():
     assert ABC(3, FEATURES, [10, 0, 5]).balance.tolist() == [0.5, 1, 1]
-
-
-def test_a_balanced_classifier_is_not_balanced_twice():
-    with pytest.raises(ValueError, match=r"PosthocLogitAdjustment would remove the shares .* a second time. Use"):
-        made(PosthocLogitAdjustment(COUNTS))

@@ -5,7 +5,7 @@ import torch
 from torch import Tensor
 
 from debiaspl.algorithms import ACR, Batch, Models
-from debiaspl.debias import Debiaser, LogitAdjustment, SimPro
+from debiaspl.debias import Debiaser
 from tests.algorithms.test_algorithms import CLASSES, FEATURES, LABELED, UNLABELED, Features, batch
 from tests.reference import acr as twin
 from tests.reference.paper import cross_entropy
@@ -87,9 +87,3 @@ def test_a_correction_acts_on_the_labels_of_both_and_learns_once():
     expected.prior.copy_(torch.tensor([0.01, 0.01, 0.01, 0.97]))
     expected(student(step.weak[0]))
     torch.testing.assert_close(debiaser.prior, expected.prior)
-
-
-@pytest.mark.parametrize("correction", [LogitAdjustment(COUNTS), SimPro(COUNTS)])
-def test_shares_of_labels_are_not_taken_out_twice(correction):
-    with pytest.raises(ValueError, match=r"ACR removes the shares of the classes among the labels, and .* a second"):
-        made(correction)

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from debiaspl.algorithms import ALGORITHMS, HINTED, Models
-from debiaspl.debias import CDMAD, LDAM, Correction, Debiaser, LogitAdjustment, TauNorm
+from debiaspl.debias import CDMAD, LDAM, Correction, Debiaser, LogitAdjustment, PosthocLogitAdjustment, SimPro, TauNorm
 from tests.algorithms.test_ranks import CLASSES, COUNTS, EXACT, STEPS, built, network, part
 
 ALIGNED = {"crest+", "adamatch, its own alignment"}
@@ -43,19 +43,23 @@ def test_a_strength_of_zero_is_no_correction_bit_for_bit(case):
     assert not same(plain, losses_of(case, Debiaser(CLASSES, momentum=0.2)))
 
 
-@pytest.mark.parametrize("correction", [LDAM, LogitAdjustment, TauNorm, CDMAD], ids=lambda kind: kind.__name__)
+OF_COUNTS = [LDAM, LogitAdjustment, PosthocLogitAdjustment, SimPro]
+TWICE = [("acr", kind) for kind in OF_COUNTS[1:]] + [("abc", PosthocLogitAdjustment)]
+"""These algorithms take the shares of the labels out themselves."""
+
+
+@pytest.mark.parametrize("correction", [*OF_COUNTS, TauNorm, CDMAD], ids=lambda kind: kind.__name__)
 @pytest.mark.parametrize("case", LABELED)
 def test_every_algorithm_works_with_every_correction_or_says_why_not(case, correction):
-    made = {LDAM: LDAM(COUNTS), LogitAdjustment: LogitAdjustment(COUNTS), TauNorm: TauNorm(), CDMAD: CDMAD(CLASSES)}
+    made = correction(COUNTS) if correction in OF_COUNTS else TauNorm() if correction is TauNorm else CDMAD(CLASSES)
     name = EXACT[case][0]
     soft = not {**ALGORITHMS, **HINTED}[name].hard_labels and correction is LDAM
-    twice = name == "acr" and correction is LogitAdjustment
-    nothing = name == "supervised" and made[correction].corrects_pseudo_labels_alone
-    if soft or twice or nothing:
+    nothing = name == "supervised" and made.corrects_pseudo_labels_alone
+    if soft or nothing or (name, correction) in TWICE:
         with pytest.raises(ValueError, match=correction.__name__):
-            losses_of(case, made[correction])
+            losses_of(case, made)
         return
-    losses = losses_of(case, made[correction], steps=2)
+    losses = losses_of(case, made, steps=2)
     assert all(loss.isfinite() for step in losses for loss in step.values())
 
 

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from debiaspl.debias import Debiaser
-from debiaspl.debias.running import FEW
+from debiaspl.debias.debiaser import FEW
 from debiaspl.training.parts import build
 from tests.reference import paper, target as slow
 
