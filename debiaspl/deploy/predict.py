@@ -210,7 +210,5 @@ def _claim(out: Path, about: Mapping[str, Any]) -> None:
     except (OSError, ValueError):
         before = None
     if before != about:
-        raise FileError(
-            f"{out} holds predictions of another model, or with other columns. Use the same run and --probabilities "
-            "for all parts, or choose another --out."
-        )
+        what = f"{out} holds predictions of another model, or with other columns"
+        raise FileError(f"{what}. Use the same run and --probabilities for all parts, or another --out.")

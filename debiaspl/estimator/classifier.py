@@ -176,9 +176,7 @@ class DebiasedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
 
     def _fit_features(self, rows: NDArray[Any], labels: Labels, seed: int) -> None:
         if self.network not in ("auto", "linear"):
-            raise ValueError(
-                f"network is {self.network!r}, expected 'auto' or 'linear' for features; X has shape {rows.shape}."
-            )
+            raise ValueError(f"network is {self.network!r}, expected 'auto' or 'linear' for features, {rows.shape}.")
         fitted = fit(
             _tensor(rows),
             torch.from_numpy(labels.codes),
@@ -240,9 +238,7 @@ class DebiasedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
     def _device(self) -> torch.device:
         found = "cuda" if torch.cuda.is_available() else "cpu"
         if self.device not in (None, "cpu", found):
-            raise ValueError(
-                f"device is {self.device!r}, expected 'cuda' or 'cpu'. PyTorch finds a {found.upper()} here."
-            )
+            raise ValueError(f"device is {self.device!r}, expected 'cuda' or 'cpu'; there is a {found.upper()} here.")
         return torch.device(self.device or found)
 
 

@@ -38,18 +38,13 @@ class Pictures:
         if images.ndim > 4 or (images.ndim == 4 and images.shape[3] not in (1, 3)):
             channels_first = images.ndim == 4 and images.shape[1] in (1, 3)
             hint = " Channels come last: X.transpose(0, 2, 3, 1)." if channels_first else ""
-            raise ValueError(
-                f"X has shape {images.shape}, expected features (N, D), or images (N, H, W), (N, H, W, 1) or "
-                f"(N, H, W, 3).{hint}"
-            )
+            kinds = "features (N, D), or images (N, H, W), (N, H, W, 1) or (N, H, W, 3)"
+            raise ValueError(f"X has shape {images.shape}, expected {kinds}.{hint}")
         if 0 in images.shape:
             raise ValueError(f"X has shape {images.shape}, expected images of at least one pixel.")
         low, high = (0.0, 255.0) if images.dtype == np.uint8 else (float(images.min()), float(images.max()))
         if images.dtype.kind == "f" and not high - low <= float(np.finfo(images.dtype).max):
-            raise ValueError(
-                f"images in X run from {low:g} to {high:g}, too wide a range for {images.dtype}. Scale them, for "
-                "example to 0..1."
-            )
+            raise ValueError(f"images in X run from {low:g} to {high:g}, too wide a range. Scale them, say, to 0..1.")
         return cls(images.shape[1:], low, high)
 
     def __call__(self, images: NDArray[Any]) -> Tensor:

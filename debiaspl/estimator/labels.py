@@ -24,9 +24,8 @@ class Labels:
     @classmethod
     def of(cls, y: Any) -> "Labels":
         if y is None:
-            raise ValueError(
-                "DebiasedClassifier requires y to be passed, but the target y is None. Rows without a label have -1."
-            )
+            what = "DebiasedClassifier requires y to be passed, but the target y is None"  # scikit-learn's words
+            raise ValueError(f"{what}. Rows without a label have -1.")
         given = column_or_1d(_plain(y), warn=True)
         missing = unlabeled(given)
         if _is_binary(given):
@@ -42,10 +41,7 @@ class Labels:
             raise ValueError(f"y mixes labels of the types {', '.join(kinds)}, expected labels of one type.") from None
         if len(classes) < 2:
             there = f"only one class, {classes.tolist()[0]!r}, has labels" if len(classes) else "no row has a label"
-            raise ValueError(
-                f"{there}, expected labels of at least two classes; -1 in y means no label. "
-                "Label a few rows of every class first."
-            )
+            raise ValueError(f"{there}, expected labels of at least two classes; -1 in y means no label.")
         codes = np.full(len(given), -1, dtype=np.int64)
         codes[~missing] = codes_known
         return cls(classes, codes)
@@ -79,10 +75,8 @@ def _refuse_no_value(known: NDArray[Any]) -> None:
     if known.dtype.kind in "US":
         named = sorted({name for name in known.astype(str).tolist() if means_no_value(name) or means_no_label(name)})
         if named:
-            raise ValueError(
-                f"y contains {', '.join(map(repr, named))}, expected classes, and -1 or None for no label. If it is a "
-                "class, give it another name."
-            )
+            found = f"y contains {', '.join(map(repr, named))}, expected classes, and -1 or None for no label"
+            raise ValueError(f"{found}. If it is a class, give it another name.")
 
 
 def _is_missing(label: Any) -> bool:

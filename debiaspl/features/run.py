@@ -53,15 +53,11 @@ def is_frozen(recipe: Recipe) -> bool:
 def refuse_for_frozen(recipe: Recipe, images: ImageSet) -> None:
     """Raise for what would have no effect, or cannot work, with a frozen encoder; nothing is computed."""
     if recipe.start:
-        raise RunError(
-            f"start is {recipe.start}, but a frozen encoder keeps its own weights, so the start would not be used. "
-            "Leave it out, or train the encoder: --set frozen=false."
-        )
+        what = f"start is {recipe.start}, but a frozen encoder keeps its own weights"
+        raise RunError(f"{what}. Leave it out, or train the encoder: --set frozen=false.")
     if recipe.strong.name != HIDE:
-        raise ValueError(
-            f"strong is {recipe.strong.name}, which changes images, but a frozen encoder sees each image once, as it "
-            "is. Use strong=hide, which hides some of the features; or train the encoder: --set frozen=false."
-        )
+        what = f"strong is {recipe.strong.name}, but a frozen encoder sees each image once, as it is"
+        raise ValueError(f"{what}. Use strong=hide, or train the encoder: --set frozen=false.")
     if recipe.validation or recipe.evaluate_every:
         name = "validation" if recipe.validation else "evaluate_every"
         raise ValueError(f"{name} is {getattr(recipe, name)}, but the labels are cross-checked. Use {name}=0.")

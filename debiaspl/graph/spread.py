@@ -108,10 +108,8 @@ class Graph:
         """Scores of some classes at a time, float32, (N, columns), with the first of these classes."""
         known, size = labels.cpu().numpy(), self.weights.shape[0]
         if known.shape != (size,) or known.max(initial=-1) >= num_classes:
-            raise ValueError(
-                f"labels have shape {known.shape} and values up to {known.max(initial=-1)}, expected one for each of "
-                f"{size} vectors, below {num_classes}, or -1 for no label."
-            )
+            found = f"labels have shape {known.shape} and values up to {known.max(initial=-1)}"
+            raise ValueError(f"{found}, expected one for each of {size} vectors, below {num_classes}, or -1.")
         if not 0 <= alpha < 1:
             raise ValueError(f"alpha is {alpha}, expected a share in [0, 1).")
         for first in range(0, num_classes, COLUMNS):

@@ -101,10 +101,8 @@ def plan(
     recipe, start = choose_with_start(photos, device, named, settings, out, resume, method)
     place = out or Path("runs") / recipe.name
     if recipe.optimise and not is_frozen(recipe):
-        raise ValueError(
-            f"optimise is {recipe.optimise}, which is for a frozen encoder. For a network that learns its features: "
-            "--set correction.target=estimated."
-        )
+        what = f"optimise is {recipe.optimise}, which is for a frozen encoder"
+        raise ValueError(f"{what}. For a network that learns its features: --set correction.target=estimated.")
     if is_frozen(recipe):
         return PhotoPlan(photos, recipe, cross_check(photos.counts), place, device, loaded)
     check = check_for(photos, seed=recipe.seed)

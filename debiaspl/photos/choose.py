@@ -144,10 +144,8 @@ def _from_start(own: Recipe, device: str, start: TrainedNetwork) -> Recipe:
     """The recipe with the network and the image size of the start. On a GPU the features change slowly and pseudo-
     labels are used nearly from the beginning: the settings of docs/start.md, found on CIFAR-10."""
     if start.channels != 3:
-        raise ValueError(
-            f"the start was trained with images of {start.channels} channel, and photos have 3. Use a start that was "
-            "trained on photos: debiaspl train PHOTOS --method moco."
-        )
+        what = f"the start was trained with images of {start.channels} channel, and photos have 3"
+        raise ValueError(f"{what}. Use a start that was trained on photos: debiaspl train PHOTOS --method moco.")
     if not is_importable("network", start.name):
         raise ValueError(f"the network of the start is a user's own code. To execute that: --network {start.name}.")
     own = replace(own, network=Choice(start.name, start.settings), image_size=start.side)
@@ -174,10 +172,8 @@ def wanted_size(settings: Sequence[str], encoder: Encoder) -> int:
         return 0
     size = int(typed)
     if size > encoder.image_size and not encoder.any_size:
-        raise ValueError(
-            f"image_size is {size}, but {encoder.name} takes images of {encoder.image_size} x {encoder.image_size} "
-            "only. Leave it out, or use an encoder that takes any size: efficientnet-lite0, a ResNet, a ConvNeXt."
-        )
+        own = f"{encoder.name} takes images of {encoder.image_size} x {encoder.image_size} only"
+        raise ValueError(f"image_size is {size}, but {own}. Leave it out, or use efficientnet-lite0, which takes any.")
     return size
 
 
@@ -223,10 +219,8 @@ def choose_with_start(
     texts = split_assignments(settings)
     if named := texts.get("start"):
         if encoder is not None:
-            raise ValueError(
-                f"the network can begin with the encoder {encoder[0]} or with the start {named}, and both are given. "
-                "Leave out --encoder, or --set start."
-            )
+            both = f"the encoder {encoder[0]} or with the start {named}, and both are given"
+            raise ValueError(f"the network can begin with {both}. Leave out --encoder, or --set start.")
         run = Run(out or Path("runs") / photos.folder.resolve().name)
         begun = run if resume and run.config_path.exists() else None
         recipe = of_user(choose(photos, device, None, _trained(named, begun)))

@@ -35,9 +35,7 @@ class PhotoEncoding:
         photos = Photos(listing.root, None, listing.labels, listing.classes, side, features=folder)
         named = encoder_or_none(photos, device, name)
         if named is None:
-            raise ValueError(
-                "an encoder is needed. Install one: pip install 'debiaspl[encoders]'; or name one: --encoder."
-            )
+            raise ValueError("an encoder is needed. Name one: --encoder, or: pip install 'debiaspl[encoders]'.")
         self.place, self.name, self.encoder = listing.root, named[0], named[1].to(device)
         self.images: ImageSet = left_in_files(listing, min(photos.side, self.encoder.image_size))
         self.folder = folder

@@ -161,10 +161,8 @@ def _check_labels(results: dict[str, Any], recipe: Recipe, images: ImageSet | No
     read = known.select([place for place, name in enumerate(known.ids) if name not in bad])
     # Unreadable files that are streamed are found only during training, so they are counted in its labels.
     if results["labels"] not in (read.counts(), known.counts()):
-        raise RunError(
-            f"the labels have changed since {out} was started, and a part of it has ended with the old ones. Start "
-            "another run: --out."
-        )
+        what = f"the labels have changed since {out} was started, and a part of it has ended with the old ones"
+        raise RunError(f"{what}. Start another run: --out.")
 
 
 def with_check(recipe: Recipe, check: Check) -> Recipe:

@@ -133,10 +133,8 @@ def survey_for_start(folder: Path, table: Path | None, columns: Columns = USUAL,
 def _surveyed(listing: Listing, table: Path | None, columns: Columns = USUAL, folders: bool = False) -> Photos:
     folder = listing.root
     if len(listing.files) < FEWEST_IMAGES:
-        raise DataError(
-            f"{folder} holds {len(listing.files)} images, expected {FEWEST_IMAGES} or more. Add photos without a label "
-            "too: most of what is learned comes from them."
-        )
+        found = f"{folder} holds {len(listing.files)} images, expected {FEWEST_IMAGES} or more"
+        raise DataError(f"{found}. Add photos without a label too: most of what is learned comes from them.")
     side, passed_over = median_side(listing), listing.passed_over
     return Photos(folder, table, listing.labels, listing.classes, side, columns, folders, passed_over)
 
@@ -166,11 +164,9 @@ def _refuse_doubtful(photos: Photos, folders: str | None, allow_names: bool) -> 
         raise DataError(f"{photos.source} has {doubt}, allow it: --allow-names, or allow_names=True in Python.")
     if folders != "ignore" and photos.passed_over:
         named = shown(sorted({file.split("/")[0] for file in photos.passed_over}))
-        raise DataError(
-            f"{photos.source} gives no label to {counted(photos.passed_over, 'photo')} in folders named like its "
-            f"classes: {named}. If these folders are labels too: --folders use. If only the table counts: --folders "
-            'ignore. (In Python: folders="use" or "ignore".)'
-        )
+        found = f"{counted(photos.passed_over, 'photo')} in folders named like its classes: {named}"
+        todo = "If these folders are labels too: --folders use; if only the table counts: --folders ignore"
+        raise DataError(f'{photos.source} gives no label to {found}. {todo} (in Python: folders="use" or "ignore").')
 
 
 def _alike(photos: Photos) -> str:
@@ -183,17 +179,8 @@ def _alike(photos: Photos) -> str:
         return ""
     named = "; ".join(" and ".join(_with_count(name, counts) for name in group) for group in groups[:NAMED])
     more = f"; and {len(groups) - NAMED} more" if len(groups) > NAMED else ""
-    how = "move photos from one folder to the other and remove the empty one" if photos.in_folders else "write"
-    todo = []
-    for group in groups[:NAMED]:
-        # Keep a spelling without odd spaces that most photos have.
-        right = max(group, key=lambda name: (" ".join(name.split()) == name, counts[name]))
-        wrong = " and ".join(repr(name) for name in group if name != right)
-        todo.append(f"{wrong} to {right!r}" if photos.in_folders else f"{right!r} instead of {wrong}")
-    return (
-        f"class names that differ only in capital letters or spaces: {named}{more}. Each would be learned as a class "
-        f"of its own. If they are one, {how}: {', '.join(todo)}. If they are not"
-    )
+    how = "move the photos of one folder to the other and remove it" if photos.in_folders else "write one of them"
+    return f"class names that differ only in capital letters or spaces: {named}{more}. If they are one, {how}. If not"
 
 
 def _joined(photos: Photos) -> str:
@@ -205,11 +192,8 @@ def _joined(photos: Photos) -> str:
             parts |= own
     if not joined:
         return ""
-    return (
-        f"{shown(joined, limit=NAMED)} as well as {shown(sorted(parts), limit=2 * NAMED)}. If that means several "
-        "classes for one photo: it would be learned as a class of its own. Keep one class for each photo, or leave it "
-        "without a label. If it is a class"
-    )
+    both = f"{shown(joined, limit=NAMED)} as well as {shown(sorted(parts), limit=2 * NAMED)}"
+    return f"{both}. If that is several classes for one photo, keep one of them, or no label. If it is a class"
 
 
 def _waiting(photos: Photos) -> str:
@@ -222,10 +206,7 @@ def _waiting(photos: Photos) -> str:
     if not waiting:
         return ""
     how = f"rename the folder to {photos.folder / 'unlabeled'}" if photos.in_folders else "leave the label empty"
-    return (
-        f"the class {shown(waiting, limit=NAMED)}. If these photos have no label yet, {how}; otherwise they would be "
-        "learned as a class. If it is a class"
-    )
+    return f"the class {shown(waiting, limit=NAMED)}. If these photos have no label yet, {how}. If it is a class"
 
 
 def _counts(photos: Photos) -> dict[str, int]:

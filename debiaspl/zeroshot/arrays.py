@@ -19,8 +19,8 @@ ENDINGS = (".npy", ".npz", ".csv")
 TEMPERATURE = 0.01
 """CLIP's temperature after training; the default for embeddings without one."""
 _EXPECTED = (
-    "Expected an .npz with 'probabilities' (N, C), or with 'image_embeddings' (N, D) and 'class_embeddings' (C, D), "
-    "perhaps 'temperature' and 'file_name'; an .npy of probabilities; or a CSV with file_name and a column per class"
+    "Expected an .npz with 'probabilities' (N, C), or 'image_embeddings' (N, D) and 'class_embeddings' (C, D), perhaps "
+    "'temperature' and 'file_name'; an .npy of probabilities; or a CSV with file_name and a column per class"
 )
 
 
@@ -32,15 +32,11 @@ def check_embeddings(name: str, values: Any, width: int | None = None) -> Tensor
     found = found.to(torch.float32)
     bad = (~found.isfinite()).any(-1).nonzero().flatten().tolist()
     if bad:
-        raise DataError(
-            f"{name} contain NaN or infinity in {len(bad):,} of {len(found):,} rows, the first is row {bad[0]} (from "
-            "0). Expected finite numbers: leave these rows out, or compute them again in float32."
-        )
+        where = f"{len(bad):,} of {len(found):,} rows, the first is row {bad[0]} (from 0)"
+        raise DataError(f"{name} contain NaN or infinity in {where}. Leave them out, or compute them in float32.")
     if width is not None and found.shape[1] != width:
-        raise DataError(
-            f"{name} have width {found.shape[1]}, but the class embeddings have width {width}. Expected equal widths: "
-            "both must come from the same model, after its projections."
-        )
+        widths = f"width {found.shape[1]}, but the class embeddings have width {width}"
+        raise DataError(f"{name} have {widths}. Both must come from the same model, after its projections.")
     return found
 
 
@@ -78,18 +74,13 @@ class ArraysTeacher:
             raise DataError(f"{self.path} has {found.shape[1]} classes, but {len(classes)} are named: {classes}.")
         if names is None:
             if len(found) != len(images):
-                raise DataError(
-                    f"{self.path} has {len(found):,} rows for {len(images):,} images, expected one each, in the order "
-                    "of the sorted file names. For another order, add 'file_name'."
-                )
+                rows = f"{len(found):,} rows for {len(images):,} images"
+                raise DataError(f"{self.path} has {rows}, expected one each, in the order of the sorted file names.")
             return self._checked(found), {}
         row = {name: number for number, name in enumerate(names)}
-        missing = [name for name in images.ids if name not in row]
-        if missing:
-            raise DataError(
-                f"{self.path} has no row for {len(missing):,} of {len(images):,} images: {', '.join(missing[:3])}. "
-                "Expected every file, named relative to the folder."
-            )
+        if missing := [name for name in images.ids if name not in row]:
+            absent = f"{len(missing):,} of {len(images):,} images: {', '.join(missing[:3])}"
+            raise DataError(f"{self.path} has no row for {absent}. Expected every file, named as in the folder.")
         return self._checked(found[[row[name] for name in images.ids]]), {}
 
     def _arrays(self) -> tuple[list[str] | None, Tensor]:
@@ -113,21 +104,15 @@ class ArraysTeacher:
         # Columns named as in debiaspl predict, or just like the classes.
         shares = raw.matrices.get("probabilities", np.empty((raw.rows, 0)))
         columns = {**raw.fields, **dict(zip(raw.classes or (), shares.T, strict=True))}
-        absent = [name for name in ("file_name", *classes) if name not in columns]
-        if absent:
-            raise DataError(
-                f"{self.path} has no column {', '.join(absent)}; it has {', '.join(columns)}. Expected "
-                "file_name and one column of probabilities per class."
-            )
+        if absent := [name for name in ("file_name", *classes) if name not in columns]:
+            raise DataError(f"{self.path} has no column {', '.join(absent)}; it has {', '.join(columns)}. {_EXPECTED}.")
         values = np.array([columns[name] for name in classes], dtype=np.float64).T
         return list(map(str, columns["file_name"])), check_embeddings(f"the probabilities in {self.path}", values)
 
     def _checked(self, probabilities: Tensor) -> Tensor:
         sums = probabilities.sum(-1)
         if float(probabilities.min()) < 0 or float((sums - 1).abs().max()) > 1e-2:
-            raise DataError(
-                f"the probabilities in {self.path} run from {float(probabilities.min()):g} to "
-                f"{float(probabilities.max()):g}, and rows sum to {float(sums.min()):g} to {float(sums.max()):g}. "
-                "Expected rows of numbers from 0 to 1 that sum to 1. For logits, take the softmax first."
-            )
+            rows, total = (f"{float(one.min()):g} to {float(one.max()):g}" for one in (probabilities, sums))
+            found = f"the probabilities in {self.path} run from {rows}, and rows sum to {total}"
+            raise DataError(f"{found}. Expected rows that sum to 1; for logits, take the softmax first.")
         return probabilities / sums[:, None]

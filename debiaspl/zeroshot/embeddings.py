@@ -87,9 +87,7 @@ class ZeroShot:
                 f"class embeddings have {number:,} rows for {len(self.classes_)} classes, expected one each."
             )
         if not bool(self.class_embeddings.norm(dim=-1).all()):
-            raise DataError(
-                "a class embedding is all zeros, so it has no direction. Expected embeddings of a text model."
-            )
+            raise DataError("a class embedding is all zeros, so it has no direction. Expected those of a text model.")
         self.temperature, self.per_class, self.confidence, self.head = temperature, per_class, confidence, head
         self.strength, self.momentum = strength, momentum
         self.threshold, self.max_iter, self.random_state = threshold, max_iter, random_state
@@ -98,9 +96,9 @@ class ZeroShot:
     def fit(self, image_embeddings: Any) -> "ZeroShot":
         images = check_embeddings("image embeddings", image_embeddings, self.class_embeddings.shape[1])
         if self.classes is None and len(images) < len(self.classes_):
+            found = f"there are {len(images):,} image embeddings and {len(self.classes_):,} class embeddings"
             raise DataError(
-                f"there are {len(images):,} image embeddings and {len(self.classes_):,} class embeddings, which looks "
-                "swapped: ZeroShot(class_embeddings).fit(image_embeddings). If it is right, name the classes."
+                f"{found}, which looks swapped: ZeroShot(class_embeddings). If it is right, name the classes."
             )
         logits = self._logits(images)
         zero_shot = logits.softmax(-1)

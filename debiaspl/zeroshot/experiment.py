@@ -177,10 +177,8 @@ class Experiment:
         table = labels_table(predictions, labels)
         # A resumed run must learn from the labels it was started with.
         if (out / "labels.csv").exists() and (out / "labels.csv").read_bytes() != table.encode():
-            raise RunError(
-                f"{out} was started with other labels of its teacher: images, classes or settings have changed since. "
-                "Choose another --out."
-            )
+            what = "labels of its teacher: images, classes or settings have changed since"
+            raise RunError(f"{out} was started with other {what}. Choose another --out.")
         whose = TEACHER if self.labels is None else PERSON
         write_text(out / MARK, json.dumps({"debiaspl": __version__, "labels": whose}) + "\n")
         write_text(out / "labels.csv", table)

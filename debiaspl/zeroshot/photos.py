@@ -56,13 +56,9 @@ class GivenTable:
         given = dict(zip(listing.files, listing.labels.tolist(), strict=True))
         labels = {file: label for file, label in given.items() if label != UNLABELED}
         if not labels and listing.absent:
-            raise DataError(
-                f"{table} labels no image that is in {root}. It names these missing files: {shown(listing.absent)}. "
-                f"Paths are relative to {root} and written with /."
-            )
+            raise DataError(f"{table} labels no image in {root}, but these, which are not: {shown(listing.absent)}.")
         if not labels:
-            example = f"{listing.files[0]},{classes[0]}"
-            raise DataError(f"{table} has no label for any image. Expected rows such as: {example}")
+            raise DataError(f"{table} has no label. Expected rows such as: {listing.files[0]},{classes[0]}")
         return cls(root, table, labels, listing.absent)
 
     def of(self, ids: Sequence[str]) -> Tensor:
@@ -76,10 +72,8 @@ class GivenTable:
         if len(names) == total:
             raise DataError(f"none of the {total:,} images that {self.table} names can be read: {shown(names)}.")
         if self.absent:
-            lines.append(
-                f"{len(self.absent):,} of the files that {self.table} names not in {self.root}: {shown(self.absent)}. "
-                f"The numbers are those of the other {total:,} with a label."
-            )
+            absent = f"{len(self.absent):,} of the files that {self.table} names not in {self.root}"
+            lines.append(f"{absent}: {shown(self.absent)}. Measured on the other {total:,} with a label.")
         if names:
             lines.append(f"{len(names):,} of {total:,} images that {self.table} names cannot be read: {shown(names)}.")
         return lines

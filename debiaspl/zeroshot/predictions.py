@@ -63,8 +63,7 @@ class Predictions:
         shape, expected = tuple(self.probabilities.shape), (len(self.ids), len(self.classes))
         if shape != expected:
             raise DataError(
-                f"{self.teacher} gives probabilities of shape {shape}, expected {expected}: a row for each image, a "
-                "column for each class."
+                f"{self.teacher} gives probabilities of shape {shape}, expected {expected}: images, classes."
             )
 
     def __len__(self) -> int:
@@ -94,10 +93,8 @@ class Predictions:
         if len(classes) < 2:
             images = f"only some of {self.classes[classes[0]]!r}" if classes else "none"
             reach = "are predicted" if confidence is None else f"reach a confidence of {confidence:g}"
-            raise DataError(
-                f"of {len(self):,} images {images} {reach}; the highest is {float(self.confidence.max()):.2f}. A "
-                f"student needs labels of at least two classes. {_todo('or a few --labels', confidence)}."
-            )
+            found = f"of {len(self):,} images {images} {reach}; the highest is {float(self.confidence.max()):.2f}"
+            raise DataError(f"{found}. A student needs two classes. {_todo('or a few --labels', confidence)}.")
         return labels
 
     def label_lines(self, labels: Tensor, confidence: float | None) -> list[str]:

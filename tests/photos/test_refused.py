@@ -88,7 +88,6 @@ def test_classes_that_differ_in_capitals_or_spaces_alone_are_refused_unless_allo
     ran = debiaspl(*asked)
     assert ran.exit_code == 1
     assert "'Owl' (2 photos) and 'owl' (1 photo); 'grey  owl' (1 photo) and 'grey owl' (1 photo)." in ran.output
-    assert "'Owl' instead of 'owl', 'grey owl' instead of 'grey  owl'. If they are not, allow it: --allow" in ran.output
     assert not out.exists()
     allowed = debiaspl(*asked, "--allow-names")
     assert allowed.exit_code == 0, allowed.output
@@ -100,10 +99,7 @@ def test_class_folders_that_are_alike_are_moved_together(tmp_path):
         (tmp_path / "photos" / name).mkdir(parents=True, exist_ok=True)
         (tmp_path / "photos" / name / f"{number}.jpg").write_bytes(jpeg(patch(0, number, SIDE)))
     ran = debiaspl("train", tmp_path / "photos", "--device", "cpu", "--out", tmp_path / "run")
-    assert (
-        "'Owl' (5 photos) and 'owl' (3 photos). Each would be learned as a class of its own. If they are one, move "
-        "photos from one folder to the other and remove the empty one: 'owl' to 'Owl'. If they are not"
-    ) in ran.output
+    assert "'Owl' (5 photos) and 'owl' (3 photos). If they are one, move the photos of one folder" in ran.output
     assert not (tmp_path / "run").exists()
 
 
@@ -116,8 +112,7 @@ def in_folders(root, *names):
 
 def test_folders_that_may_be_no_class(tmp_path, caplog):
     photos = in_folders(tmp_path / "photos", *["owl"] * 3, *["heron"] * 3, *["Unlabelled"] * 3, *["rest"] * 3)
-    words = r"has the class 'rest' \(3 photos\)\. .* rename the folder to .*photos/unlabeled; .*--allow-names"
-    with pytest.raises(ValueError, match=words):
+    with pytest.raises(ValueError, match=r"'rest' \(3 photos\)\. .* rename the folder to .*photos/unlabeled.*--allow"):
         survey(photos, None)
     assert "Unlabelled/ contains photos without a label." in caplog.text
     assert survey(photos, None, allow_names=True).classes == ("heron", "owl", "rest")
