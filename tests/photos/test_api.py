@@ -44,7 +44,7 @@ def test_errors_name_the_argument_that_allows_it(tmp_path):
     with pytest.raises(DataError, match=r"allow it: --allow-names, or allow_names=True in Python\."):
         debiaspl.train_photos(tmp_path)
     (tmp_path / "labels.csv").write_text("file_name,label\nday 1/08.jpg,owl\nday 1/09.jpg,heron\n")
-    with pytest.raises(DataError, match='--folders use.*folders="use" or "ignore"'):
+    with pytest.raises(DataError, match=r'--folders use.*folders="use" or "ignore"'):
         debiaspl.train_photos(tmp_path)
     survey(tmp_path, None, folders="ignore")
     with pytest.raises(ValueError, match=r"^folders is 'maybe', expected use or ignore\."):
