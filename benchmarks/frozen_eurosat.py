@@ -13,8 +13,8 @@ from pathlib import Path
 import torch
 
 from debiaspl.encoders import load_encoder
+from debiaspl.features.run import frozen
 from debiaspl.recipes import recipe
-from debiaspl.recipes.frozen import frozen
 from debiaspl.training import Choice, Recipe, train
 
 FIXMATCH = Choice("fixmatch", {"threshold": 0.8, "joint": False})
@@ -33,7 +33,7 @@ def of_method(name: str) -> Recipe:
     base = recipe("eurosat-40")
     base = replace(base, name=name, algorithm=algorithm, correction=correction, first_classifier=first)
     base = replace(base, image_size=64, evaluate_every=0)
-    return frozen(base, 10_800, "efficientnet-lite0", load_encoder("efficientnet-lite0").architecture)
+    return frozen(base, 10_800, load_encoder("efficientnet-lite0"))
 
 
 def main() -> None:

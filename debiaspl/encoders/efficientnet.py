@@ -5,7 +5,7 @@ squeeze-and-excitation, and ReLU6 instead of swish.
 """
 
 from functools import cache
-from typing import Any
+from typing import Any, Self
 
 import torch
 import torch.nn.functional as F
@@ -55,10 +55,11 @@ class EfficientNetLite0(Encoder):
     def features(self, images: Tensor) -> Tensor:
         return self.last(self.blocks(self.stem(images))).mean((2, 3))
 
-    def load_pretrained(self) -> None:
+    def load_pretrained(self) -> Self:
         """Load the weights of the pip package; all of them are used."""
         theirs = _pretrained()
         self.load_state_dict({own: theirs[name] for own, name in _places(self).items()})
+        return self
 
 
 def imagenet_classifier() -> nn.Linear:

@@ -21,6 +21,8 @@ class Encoder(nn.Module, ABC):
 
     gain: Tensor
     offset: Tensor
+    source: str = ""
+    """Where its weights came from: a name or a folder."""
     any_size: bool = False
     """Whether ``image_size`` may differ from the training size."""
     may_read_text: bool = False

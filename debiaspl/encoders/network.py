@@ -20,10 +20,11 @@ def load_encoder(name_or_folder: str, image_size: int | None = None) -> Encoder:
         image_size: side of the images inside the encoder; by default its training size. Convolutional encoders accept
             any size, and a smaller one is faster.
     """
-    if name_or_folder != NAME:
-        return load_hub_encoder(name_or_folder, image_size)
-    encoder = EfficientNetLite0(image_size or 224)
-    encoder.load_pretrained()
+    if name_or_folder == NAME:
+        encoder: Encoder = EfficientNetLite0(image_size or 224).load_pretrained()
+    else:
+        encoder = load_hub_encoder(name_or_folder, image_size)
+    encoder.source = name_or_folder
     return encoder.eval()
 
 
@@ -65,20 +66,21 @@ class EncoderNetwork(Network):
         frozen: bool = False,
     ) -> None:
         encoder = EfficientNetLite0() if architecture is None else build_encoder(architecture)
+        encoder.source = source
         scaling = Scaling(encoder.num_features, unit=True) if frozen else None
-        self._set(encoder, nn.Linear(encoder.num_features, num_classes), scaling, source, channels)
+        self._set(encoder, nn.Linear(encoder.num_features, num_classes), scaling, channels)
 
     @classmethod
-    def of(cls, encoder: Encoder, fitted: LinearNetwork, source: str) -> "EncoderNetwork":
+    def of(cls, encoder: Encoder, fitted: LinearNetwork) -> "EncoderNetwork":
         """A network of an encoder that has its weights already, and of the classifier that was fitted to its
         features. It has all weights in common with both, none of which is to be trained."""
         network = cls.__new__(cls)
-        network._set(encoder, fitted.head, fitted.scaling, source)
+        network._set(encoder, fitted.head, fitted.scaling)
         return network.eval().requires_grad_(False)
 
-    def _set(self, encoder: Encoder, head: nn.Linear, scaling: Scaling | None, source: str, channels: int = 3) -> None:
+    def _set(self, encoder: Encoder, head: nn.Linear, scaling: Scaling | None, channels: int = 3) -> None:
         super().__init__()
-        self.encoder, self.source, self.channels, self.frozen = encoder, source, channels, scaling is not None
+        self.encoder, self.channels, self.frozen = encoder, channels, scaling is not None
         self.num_features, self.scaling, self.head = encoder.num_features, scaling, head
 
     def embed(self, images: Tensor) -> Tensor:
@@ -87,5 +89,5 @@ class EncoderNetwork(Network):
 
     def load_pretrained(self) -> None:
         """Load the weights of the encoder's source."""
-        trained = load_encoder(self.source, image_size=self.encoder.image_size)
+        trained = load_encoder(self.encoder.source, self.encoder.image_size)
         self.encoder.load_state_dict(trained.state_dict())

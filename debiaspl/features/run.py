@@ -17,14 +17,14 @@ from debiaspl.encoders import Encoder, EncoderNetwork, features_of, load_encoder
 from debiaspl.encoders.efficientnet import NAME
 from debiaspl.encoders.feature_folder import FEATURES
 from debiaspl.encoders.text import text_side
-from debiaspl.features.fit import Begin, Fitted, TableTask, fit_recipe
+from debiaspl.features.fit import LINEAR, Begin, Fitted, TableTask, enough_steps, fit_recipe
 from debiaspl.features.table import CHUNK, FeatureTable
 from debiaspl.training.build import check
 from debiaspl.training.classifier import COOP, NAMED, TEXT, named_classifier, text_head
 from debiaspl.training.evaluate import Ending, Evaluation, about, basic_results, timing
 from debiaspl.training.log import ProgressLine
 from debiaspl.training.process import Interrupted, RunError, stop_requests
-from debiaspl.training.recipe import Recipe
+from debiaspl.training.recipe import Choice, Recipe
 from debiaspl.training.run import Run
 from debiaspl.training.tasks import task_of
 
@@ -41,9 +41,18 @@ class EncodedImages:
     skipped: dict[str, str]
     """Files that could not be read, with the reason."""
 
-    def model(self, fitted: Fitted, source: str) -> EncoderNetwork:
-        """The fit as a network for images; ``source`` is where its encoder came from."""
-        return EncoderNetwork.of(self.encoder, fitted.network, source)
+    def model(self, fitted: Fitted) -> EncoderNetwork:
+        """The fit as a network for images."""
+        return EncoderNetwork.of(self.encoder, fitted.network)
+
+
+def frozen(base: Recipe, images: int, encoder: Encoder) -> Recipe:
+    """``base`` on top of this encoder. A linear classifier of fixed features is less confident than a network that
+    learns its features: choose a threshold below 0.95."""
+    names = ("strong", "flip", "unlabeled_batch", "learning_rate", "arc", "weight_decay", "average_decay")
+    same: dict[str, Any] = {name: getattr(LINEAR, name) for name in names}
+    settings = {"source": encoder.source, "architecture": encoder.architecture, "frozen": True}
+    return replace(base, network=Choice("encoder", settings), steps=enough_steps(images), **same)
 
 
 def is_frozen(recipe: Recipe) -> bool:
@@ -128,7 +137,7 @@ def unmeasured(encoded: EncodedImages, fitted: Fitted) -> Evaluation:
 
 def save_fit(run: Run, recipe: Recipe, encoded: EncodedImages, fitted: Fitted, ending: Ending) -> dict[str, Any]:
     """Write the model, ``predictions.csv`` and ``results.json``, and return the results. The run has begun."""
-    images, network = encoded.images, encoded.model(fitted, recipe.network.settings["source"])
+    images, network = encoded.images, encoded.model(fitted)
     unlabeled = int((images.labels < 0).sum())
     results = basic_results(recipe, "frozen encoder", ending, images.counts(), unlabeled) | fitted.facts | ending.more
     if skipped := {*ending.skipped, *encoded.skipped}:

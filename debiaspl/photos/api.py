@@ -96,9 +96,8 @@ def plan(
     resume: bool = False,
 ) -> PhotoPlan:
     """Choose what to train on these photos. ``encoder`` and ``method`` are names."""
-    named = encoder_or_none(photos, device, encoder, settings)
-    loaded = None if named is None else named[1]
-    recipe, start = choose_with_start(photos, device, named, settings, out, resume, method)
+    loaded = encoder_or_none(photos, device, encoder, settings)
+    recipe, start = choose_with_start(photos, device, loaded, settings, out, resume, method)
     place = out or Path("runs") / recipe.name
     if recipe.optimise and not is_frozen(recipe):
         what = f"optimise is {recipe.optimise}, which is for a frozen encoder"
@@ -181,23 +180,15 @@ def report_of_photos(place: Path, photos: Path) -> Path:
     return write_report([place], place / "report.html", RECIPES, photos)
 
 
-def encoder_or_none(
-    photos: Photos, device: str, name: str | None, settings: Sequence[str] = ()
-) -> tuple[str, Encoder] | None:
-    """The encoder with its name; None for a network that is trained from scratch, as ``none`` asks for.
-
-    Without a name it is efficientnet-lite0, if that is installed and the settings name no other network and no start.
-    """
+def encoder_or_none(photos: Photos, device: str, name: str | None, settings: Sequence[str] = ()) -> Encoder | None:
+    """The encoder, at the image size for these photos; None for a network that is trained from scratch, as ``none``
+    asks for. Without a name it is efficientnet-lite0, if that is installed and the settings name no other network and
+    no start."""
     own_network = {key.partition(".")[0] for key in split_assignments(settings)} & {"network", "start"}
     if name is None and not own_network and lite0_is_installed():
         name = LITE0
     if name is None or name == "none":
         return None
-    return name, encoder_for(photos, device, name, settings)
-
-
-def encoder_for(photos: Photos, device: str, name: str, settings: Sequence[str] = ()) -> Encoder:
-    """The encoder of this name, at the image size for these photos."""
     encoder = load_encoder(name)
     wanted = wanted_size(settings, encoder)
     if not wanted and (stored := stored_for(photos.features, encoder.name)):

@@ -16,12 +16,12 @@ from debiaspl.encoders import Encoder
 from debiaspl.encoders.text import has_text_side
 from debiaspl.features.crosscheck import SUPERVISED
 from debiaspl.features.fit import LINEAR
+from debiaspl.features.run import frozen as on_encoder
 from debiaspl.features.shares import PHOTOS
 from debiaspl.models import TrainedNetwork, trained_network
 from debiaspl.models.start import first_weights
 from debiaspl.photos.check import check_for
 from debiaspl.photos.survey import Photos
-from debiaspl.recipes.frozen import frozen as on_encoder
 from debiaspl.recipes.lengths import MINUTES, START
 from debiaspl.recipes.start import LARGEST_SIDE, start_for
 from debiaspl.training import Choice, Recipe, Run
@@ -49,12 +49,12 @@ a CPU it would take longer than all the rest. Measured with 10,800 images of Eur
 def choose(
     photos: Photos,
     device: str,
-    encoder: tuple[str, Encoder] | None = None,
+    encoder: Encoder | None = None,
     start: TrainedNetwork | None = None,
     frozen: bool = True,
 ) -> Recipe:
-    """A recipe for these photos on this machine. ``encoder`` is its name and the encoder itself, which is ``frozen`` or
-    fine-tuned; ``start`` is the network of the run that it starts from, if any."""
+    """A recipe for these photos on this machine. ``encoder`` is ``frozen`` or fine-tuned; ``start`` is the network of
+    the run that it starts from, if any."""
     base = Recipe(
         name=photos.folder.resolve().name,
         about=f"{len(photos.labels):,} photos, {sum(photos.counts):,} labels",
@@ -62,7 +62,7 @@ def choose(
         protocol=Choice("given", photos.protocol),
     )
     if encoder is not None:
-        chosen = (_frozen if frozen else _fine_tuned)(base, photos, *encoder)
+        chosen = (_frozen if frozen else _fine_tuned)(base, photos, encoder)
     else:
         chosen = (_small if device == "cpu" else _wide)(base, photos)
         chosen = chosen if start is None else _from_start(chosen, device, start)
@@ -78,7 +78,7 @@ def is_large(photos: Photos, side: int) -> bool:
     return len(photos.labels) * 3 * side**2 > MEMORY
 
 
-def _frozen(base: Recipe, photos: Photos, name: str, encoder: Encoder) -> Recipe:
+def _frozen(base: Recipe, photos: Photos, encoder: Encoder) -> Recipe:
     """DebiasPL that starts from labels spread over the graph of the features: docs/own-photos.md."""
     own = replace(
         base,
@@ -88,15 +88,15 @@ def _frozen(base: Recipe, photos: Photos, name: str, encoder: Encoder) -> Recipe
         correction=LINEAR.correction,
         optimise=PHOTOS,
     )
-    return on_encoder(own, len(photos.labels), name, encoder.architecture)
+    return on_encoder(own, len(photos.labels), encoder)
 
 
-def _fine_tuned(base: Recipe, photos: Photos, name: str, encoder: Encoder) -> Recipe:
+def _fine_tuned(base: Recipe, photos: Photos, encoder: Encoder) -> Recipe:
     """Train all weights, slowly; their average, with its statistics, makes the pseudo-labels (EMAN)."""
     return replace(
         base,
         image_size=min(photos.side, encoder.image_size),
-        network=Choice("encoder", {"source": name, "architecture": encoder.architecture}),
+        network=Choice("encoder", {"source": encoder.source, "architecture": encoder.architecture}),
         algorithm=Choice("fixmatch", {"threshold": 0.8}),
         steps=2000,
         labeled_batch=32,
@@ -177,7 +177,7 @@ def wanted_size(settings: Sequence[str], encoder: Encoder) -> int:
     return size
 
 
-def base_recipe(photos: Photos, encoder: tuple[str, Encoder] | None = None, device: str = "cpu") -> Recipe:
+def base_recipe(photos: Photos, encoder: Encoder | None = None, device: str = "cpu") -> Recipe:
     """The recipe that all runs of a comparison on photos share, for this device.
 
     If some photos have no label, a third of the labels is held out, another one for every seed. If all have one, a few
@@ -197,7 +197,7 @@ def base_recipe(photos: Photos, encoder: tuple[str, Encoder] | None = None, devi
 def choose_with_start(
     photos: Photos,
     device: str,
-    encoder: tuple[str, Encoder] | None,
+    encoder: Encoder | None,
     settings: Sequence[str],
     out: Path | None,
     resume: bool = False,
@@ -205,7 +205,7 @@ def choose_with_start(
 ) -> tuple[Recipe, Recipe | None]:
     """A recipe for these photos with the user's method and settings, and the start to train for it below ``out``, if
     any. A start that the user names decides the network and the image size, unless these are set too."""
-    if encoder is not None and encoder[1].may_read_text and has_text_side(encoder[0]):
+    if encoder is not None and encoder.may_read_text and has_text_side(encoder.source):
         # From few labels, a classifier that begins with the class names is far better than one that does not: Lin et
         # al., Multimodality helps unimodality, 2023. What the user sets comes later, and counts.
         settings = ["first_classifier=text", *settings]
@@ -219,7 +219,7 @@ def choose_with_start(
     texts = split_assignments(settings)
     if named := texts.get("start"):
         if encoder is not None:
-            both = f"the encoder {encoder[0]} or with the start {named}, and both are given"
+            both = f"the encoder {encoder.source} or with the start {named}, and both are given"
             raise ValueError(f"the network can begin with {both}. Leave out --encoder, or --set start.")
         run = Run(out or Path("runs") / photos.folder.resolve().name)
         begun = run if resume and run.config_path.exists() else None

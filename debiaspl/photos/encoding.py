@@ -33,10 +33,10 @@ class PhotoEncoding:
         stored = stored_for(folder)
         side = stored.side if stored else median_side(listing)
         photos = Photos(listing.root, None, listing.labels, listing.classes, side, features=folder)
-        named = encoder_or_none(photos, device, name)
-        if named is None:
+        encoder = encoder_or_none(photos, device, name)
+        if encoder is None:
             raise ValueError("an encoder is needed. Name one: --encoder, or: pip install 'debiaspl[encoders]'.")
-        self.place, self.name, self.encoder = listing.root, named[0], named[1].to(device)
+        self.place, self.encoder = listing.root, encoder.to(device)
         self.images: ImageSet = left_in_files(listing, min(photos.side, self.encoder.image_size))
         self.folder = folder
 
@@ -52,7 +52,9 @@ class PhotoEncoding:
         encoding = Encoding(self.images, self.encoder, self.folder, watch, half)
         if on_ray:
             size = self.images.images.shape[2], self.encoder.image_size
-            run_on_ray(partial(file_encoder, self.place, self.name, size, self.folder, half), encoding.plan(part))
+            run_on_ray(
+                partial(file_encoder, self.place, self.encoder.source, size, self.folder, half), encoding.plan(part)
+            )
         count = encoding.run(part)
         return count, {self.images.ids[row]: why for row, why in encoding.skipped.items()}
 

@@ -54,7 +54,7 @@ def train_frozen(
         ending = _ending(candidates, chosen, fitted, encoded, check)
         ending.more["timing"] = timing(time.monotonic() - began, torch.device("cpu"))
         results = save_fit(run, recipe, encoded, fitted, ending)
-    network, (high, wide) = encoded.model(fitted, recipe.network.settings["source"]), images.images.shape[2:]
+    network, (high, wide) = encoded.model(fitted), images.images.shape[2:]
     shares = results.get("shares")
     saved = shares and SavedShares.of({**shares, "temperature": fitted.temperature}, images.num_classes)
     model = SavedModel(network, images.classes, images.channels, (high, wide), saved)

@@ -32,7 +32,7 @@ TEMPERATURE = 0.05
 class ConseTeacher(EncodingTeacher):
     """``softmax(cos(mean of the top classes, class) / temperature)``."""
 
-    name, source = "ConSE", NAME
+    name = "ConSE"
     default_templates = "name"
     about = (
         "ConSE: an ImageNet classifier (efficientnet-lite0) combined with a sentence encoder (all-MiniLM-L6-v2). It is "

@@ -14,10 +14,9 @@ from debiaspl.encoders import Encoder, load_encoder
 from debiaspl.encoders.efficientnet import NAME as LITE0
 from debiaspl.features import Fitted, TableTask, fit_recipe
 from debiaspl.features.crosscheck import Candidate, compared, crosscheck
-from debiaspl.features.run import EncodedImages, is_frozen, unmeasured
+from debiaspl.features.run import EncodedImages, frozen, is_frozen, unmeasured
 from debiaspl.features.shares import PHOTOS
 from debiaspl.models import MODELS
-from debiaspl.recipes.frozen import frozen
 from debiaspl.training import Choice, Recipe
 from debiaspl.training.evaluate import Ending
 from debiaspl.training.settings import parse_settings
@@ -60,7 +59,7 @@ class Student:
 
     def encoder(self, side: int, teacher: Teacher) -> Encoder:
         """Its encoder: that of the teacher, if it is the same. ``side`` is that of the photos."""
-        if isinstance(teacher, EncodingTeacher) and teacher.source == self.name:
+        if isinstance(teacher, EncodingTeacher) and teacher.encoder.source == self.name:
             return teacher.encoder
         return load_encoder(self.name, image_size=lite0_size(side) if self.name == LITE0 else None)
 
@@ -85,7 +84,7 @@ class Student:
             first_classifier="graph",
             optimise=optimise,
         )
-        base = frozen(shared, images, self.name, encoder.architecture)
+        base = frozen(shared, images, encoder)
         debiaspl = parse_settings(base, self.settings, load_files=True)
         if not is_frozen(debiaspl):
             raise ValueError(f"a student is a classifier of a frozen encoder. {WHOLE} --set frozen=false.")

@@ -50,8 +50,6 @@ class EncodingTeacher(ABC):
     encoder: Encoder
     folder: Path
     """Where features are kept."""
-    source: str
-    """Name or folder of the encoder."""
     vectors: Tensor
     """(N, D), of the images that were predicted last."""
 
@@ -83,7 +81,7 @@ class ClipTeacher(EncodingTeacher):
     default_templates = "general"
 
     def __init__(self, name_or_folder: str, folder: Path, device: torch.device) -> None:
-        self.text, self.folder, self.source = TextSide(name_or_folder), folder, name_or_folder
+        self.text, self.folder = TextSide(name_or_folder), folder
         self.encoder = load_encoder(name_or_folder).to(device)
         self.name = self.encoder.name
         self.about = f"{self.name}, a vision-language model of type {self.text.config.model_type}."

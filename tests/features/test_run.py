@@ -9,8 +9,7 @@ pytest.importorskip("transformers")
 from debiaspl import load_model, train
 from debiaspl.data import FewLabels, Task, load
 from debiaspl.encoders import load_encoder
-from debiaspl.features.run import train_encoded
-from debiaspl.recipes.frozen import frozen
+from debiaspl.features.run import frozen, train_encoded
 from debiaspl.training import Recipe, RunError
 from tests.encoders.tiny import save
 
@@ -18,7 +17,7 @@ from tests.encoders.tiny import save
 def test_a_known_set_with_a_test_set_of_its_own(tmp_path):
     save("resnet", tmp_path / "encoder")
     encoder = load_encoder(str(tmp_path / "encoder"))
-    recipe = frozen(Recipe("digits"), 100, str(tmp_path / "encoder"), encoder.architecture)
+    recipe = frozen(Recipe("digits"), 100, encoder)
     recipe = recipe.changed(steps=5, **{"protocol.per_class": 2}, joint=False)
     results = train_encoded(recipe, tmp_path / "run")
     task = Task.of(load("digits"), FewLabels(2), 0)

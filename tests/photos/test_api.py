@@ -66,11 +66,12 @@ def test_an_encoder_that_is_installed_is_the_default_and_none_trains_from_scratc
 ):
     small = load_encoder(str(place / "encoder"))
     photos = survey(place / "photos", place / "labels.csv")
-    monkeypatch.setattr(api, "load_encoder", lambda name: small)
+    names = []
+    monkeypatch.setattr(api, "load_encoder", lambda name: names.append(name) or small)
     assert api.encoder_or_none(photos, "cpu", None) is None  # nothing is installed
     monkeypatch.setattr(api, "lite0_is_installed", lambda: True)
-    found = api.encoder_or_none(photos, "cpu", named, settings)
-    assert (found and found[0]) == chosen
+    assert (api.encoder_or_none(photos, "cpu", named, settings) is not None) == (chosen is not None)
+    assert names == [chosen] * (chosen is not None)
     for device in ("cpu", "cuda"):
         planned = api.plan(photos, device, named, None, settings)
         assert (planned.frozen, planned.recipe.network.name == "encoder") == (chosen is not None,) * 2

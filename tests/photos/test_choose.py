@@ -14,7 +14,7 @@ from debiaspl.data import GivenLabels, ImageSet, Task
 from debiaspl.data.label_table import Columns
 from debiaspl.data.task import fold_of
 from debiaspl.encoders import load_encoder
-from debiaspl.photos.api import encoder_for, plan
+from debiaspl.photos.api import encoder_or_none, plan
 from debiaspl.photos.check import Check, check_for
 from debiaspl.photos.choose import choose, wanted_size, working_size
 from debiaspl.photos.survey import Photos, survey
@@ -94,7 +94,7 @@ def test_what_is_chosen(place):
     small, wide = choose(photos, "cpu"), choose(photos, "cuda")
     assert (small.network.name, small.image_size) == ("small", 32)
     assert (wide.network.name, wide.image_size) == ("resnet9", 64)
-    frozen, tuned = (choose(photos, "cuda", ("x", encoder), frozen=kept) for kept in (True, False))
+    frozen, tuned = (choose(photos, "cuda", encoder, frozen=kept) for kept in (True, False))
     assert frozen.network.settings["frozen"]
     assert "frozen" not in tuned.network.settings
     assert frozen.image_size == tuned.image_size == encoder.image_size
@@ -102,7 +102,7 @@ def test_what_is_chosen(place):
     many = replace(photos, labels=torch.cat((photos.labels, torch.full((10**6,), -1))))
     assert choose(many, "cpu").stream
     assert choose(made(5, 5, unlabeled=0), "cpu").algorithm.name == "supervised"
-    assert type(choose(photos, "cpu", ("x", encoder))).from_json(json.loads(json.dumps(frozen.to_json()))) == frozen
+    assert type(choose(photos, "cpu", encoder)).from_json(json.loads(json.dumps(frozen.to_json()))) == frozen
 
 
 @pytest.mark.parametrize("device", ["cpu", "cuda"])
@@ -128,8 +128,8 @@ def test_small_photos_are_enlarged_for_an_encoder(side, device, size):
 
 def test_an_image_size_acts_or_is_refused(place):
     photos, folder = survey(place / "photos", place / "labels.csv"), str(place / "encoder")
-    encoder = encoder_for(photos, "cpu", folder, ["image_size=48"])
-    recipe = choose(photos, "cpu", (folder, encoder)).changed(image_size=48)
+    encoder = encoder_or_none(photos, "cpu", folder, ["image_size=48"])
+    recipe = choose(photos, "cpu", encoder).changed(image_size=48)
     assert encoder.image_size == recipe.image_size == recipe.network.settings["architecture"]["image_size"] == 48
     assert " at 48 x 48 pixels. " in plan(photos, "cpu", str(place / "encoder"), None, ["image_size=48"]).words()
     fixed = SimpleNamespace(image_size=224, any_size=False, name="vit")

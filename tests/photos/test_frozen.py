@@ -298,7 +298,7 @@ def test_all_images_labeled(place, tmp_path):
 
 def test_a_supervised_run_that_is_asked_for_does_not_look_at_the_other_photos(place):
     photos, name = survey(place / "photos", place / "labels.csv"), str(place / "encoder")
-    encoder = name, load_encoder(name)
+    encoder = load_encoder(name)
     supervised = ["algorithm=supervised", "correction=none"]
     for settings, first in (([], "graph"), (supervised, "random"), ([*supervised, "first_classifier=graph"], "graph")):
         assert choose_with_start(photos, "cpu", encoder, settings, None)[0].first_classifier == first

@@ -106,7 +106,7 @@ def test_what_a_gpu_would_do_fine_tunes_the_encoder(kind, place, tmp_path):
     save(kind, folder)
     encoder = load_encoder(str(folder))
     photos = survey(place / "photos", place / "labels.csv")
-    chosen = choose(photos, "cuda", (str(folder), encoder), frozen=False)
+    chosen = choose(photos, "cuda", encoder, frozen=False)
     few = ["steps=2", "labeled_batch=4", "unlabeled_batch=6", "learning_rate=0.001", "seed=1"]
     outcome = run.train_networks(
         parse_settings(chosen, few), check_for(photos), tmp_path / "run", False, RunOptions(True, "cpu")

@@ -14,10 +14,9 @@ from debiaspl.data.decode import decode
 from debiaspl.encoders import EncoderNetwork, load_encoder
 from debiaspl.encoders.text import TextClassifier
 from debiaspl.features.fit import LINEAR
-from debiaspl.features.run import class_name_weights, encode_images, train_encoded
+from debiaspl.features.run import class_name_weights, encode_images, frozen, train_encoded
 from debiaspl.models import LinearNetwork, scale
 from debiaspl.photos.frozen import train_frozen
-from debiaspl.recipes.frozen import frozen
 from debiaspl.training import Choice, Recipe, Run, classifier as classifier_module
 from debiaspl.training.classifier import text_head
 from debiaspl.training.step import Step
@@ -52,7 +51,7 @@ def recipe_of(photos: Path, model: Path, is_frozen: bool = True) -> Recipe:
         labeled_batch=4,
         unlabeled_batch=8,
     )
-    made = frozen(base, 30, str(model), load_encoder(str(model)).architecture)
+    made = frozen(base, 30, load_encoder(str(model)))
     if not is_frozen:
         settings = {**made.network.settings, "frozen": False}
         made = replace(made, network=Choice("encoder", settings), strong=Choice("fixmatch"))
@@ -89,7 +88,7 @@ def test_a_run_begins_with_what_the_model_itself_says(photos, tmp_path, kind, is
         made = encode_images(task.every_image(), encoder, tmp_path / "features", "run", "again")
         linear = LinearNetwork(encoder.num_features, 2)
         linear.scaling = made.table.scaling
-        network = EncoderNetwork.of(encoder, linear, str(model))
+        network = EncoderNetwork.of(encoder, linear)
         weights = class_name_weights(recipe, made)(made.images.labels)
         network.load_state_dict(network.state_dict() | weights)
     else:

@@ -4,6 +4,7 @@ not."""
 import json
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pandas
 import pytest
@@ -29,7 +30,8 @@ class Stub(EncodingTeacher):
     """Images are numbers; those of a class point the same way. ``noise`` is what the wording changes, where ``sees``
     says how much of the class names comes through."""
 
-    name, source, about, note, default_templates = "stub", "stub", "A stub.", "It has seen nothing.", "name"
+    name, about, note, default_templates = "stub", "A stub.", "It has seen nothing.", "name"
+    encoder = SimpleNamespace(source="stub")
 
     def __init__(self, sees: float, noise: float) -> None:
         self.sees, self.noise = sees, noise
