@@ -18,6 +18,7 @@ RATIO = 4 / 3
 """Widest aspect ratio of a crop before it is made square; the narrowest is its inverse."""
 # Grey and the two axes of colour: rotating the latter two changes the hue and keeps the grey.
 YIQ = (LUMA, (0.5959, -0.2746, -0.3213), (0.2115, -0.5227, 0.3112))
+RGB = tuple(tuple(row) for row in torch.tensor(YIQ, dtype=torch.float64).inverse().tolist())
 
 
 def random_crops(pixels: Tensor, numbers: Tensor, area: Sequence[float], size: Sequence[int]) -> Tensor:
@@ -94,7 +95,7 @@ class CropColor:
             one, zero = torch.ones_like(turn), torch.zeros_like(turn)
             cos, sin = saturated * turn.cos(), saturated * turn.sin()
             middle = torch.stack((one, zero, zero, zero, cos, -sin, zero, sin, cos), 1).view(-1, 3, 3)
-            matrix = constant(_inverse(), torch.float32, pixels.device) @ middle @ to
+            matrix = constant(RGB, torch.float32, pixels.device) @ middle @ to
             shades = constant(LUMA, torch.float32, pixels.device)
         else:
             matrix, shades = torch.ones_like(bright).view(-1, 1, 1), pixels.new_ones(1)
@@ -103,7 +104,3 @@ class CropColor:
         offset = mean * (1 - contrast)
         scaled: Tensor = matrix * (bright * contrast).view(-1, 1, 1)
         return torch.bmm(scaled, pixels.flatten(2)).add_(offset.view(-1, 1, 1)).view(pixels.shape)
-
-
-def _inverse() -> tuple[tuple[float, ...], ...]:
-    return tuple(tuple(row) for row in torch.tensor(YIQ, dtype=torch.float64).inverse().tolist())

@@ -106,6 +106,9 @@ class RandAugment:
             from debiaspl.kernels.views_triton import operate
 
             return operate(images.contiguous(), draws.operation, draws.value, draws.box, GREY)
+        # On a CPU each operation gets only the rows that drew it. Elsewhere every operation gets every row and the
+        # results are selected: more arithmetic, but no wait for the device, as a CUDA graph needs.
+        mix = by_rows if images.device.type == "cpu" else by_masks
         return hide_(mix(images, draws.operation, draws.value), draws.box)
 
 
@@ -186,18 +189,9 @@ def _limits(height: int, width: int, device: torch.device) -> tuple[Tensor, Tens
     return low.to(device), (high - low).to(device)
 
 
-def mix(images: Tensor, codes: Tensor, values: Tensor) -> Tensor:
-    """Apply `OPERATIONS[codes[d, i]]` with `values[d, i]` to image i, for one d after the other and all i at once.
-
-    On a CPU each operation gets only the rows that drew it. Elsewhere every operation gets every row and the results
-    are selected: more arithmetic, but static shapes and no wait for the device, as a CUDA graph needs.
-    """
-    pick = by_rows if images.device.type == "cpu" else by_masks
-    return pick(images, codes, values)
-
-
 def by_rows(images: Tensor, codes: Tensor, values: Tensor) -> Tensor:
-    """Sort the images by operation, change those that drew one, and write them back."""
+    """Apply `OPERATIONS[codes[d, i]]` with `values[d, i]` to image i, for one d after the other and all i at once: sort
+    the images by operation, change those that drew one, and write them back."""
     mixed = images.clone(memory_format=torch.contiguous_format)
     for ranks, value in zip(RANKS.take(codes).unbind(), values.unbind(), strict=True):
         counts = ranks.bincount(minlength=len(SORTED)).tolist()
@@ -233,6 +227,7 @@ def _words(images: Tensor) -> Tensor:
 
 
 def by_masks(images: Tensor, codes: Tensor, values: Tensor) -> Tensor:
+    """The same with static shapes: apply every operation to all images, and select."""
     mixed = images.clone(memory_format=torch.contiguous_format)
     for code, value in zip(codes.unbind(), values.unbind(), strict=True):
         before = mixed

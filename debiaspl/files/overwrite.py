@@ -44,7 +44,8 @@ def replacing(folder: Path, overwrite: bool, inputs: Iterable[Any] = ()) -> Iter
         _refuse(folder, inputs)
         _set_aside(folder)
     name = re.compile(re.escape(folder.name) + r"\.old\d*")
-    old = [path for path in sorted(folder.parent.glob("*.old*")) if name.fullmatch(path.name) and _is_old(path)]
+    noted = (path.parent for path in sorted(folder.parent.glob(f"*.old*/{NOTE}")) if path.is_file())
+    old = [path for path in noted if name.fullmatch(path.name) and not path.is_symlink()]
     kept = f"the earlier one is kept in {' and '.join(map(str, old))} until a new one in {folder} is complete"
     if old:
         _log.warning("%s", kept)
@@ -57,10 +58,6 @@ def replacing(folder: Path, overwrite: bool, inputs: Iterable[Any] = ()) -> Iter
     if is_complete(folder):
         for path in old:
             remove_written(path)
-
-
-def _is_old(folder: Path) -> bool:
-    return (folder / NOTE).is_file() and not folder.is_symlink()
 
 
 def is_complete(folder: Path) -> bool:

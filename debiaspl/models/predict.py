@@ -29,15 +29,15 @@ class Seen(NamedTuple):
 
 @torch.no_grad()
 def predict_set(
-    network: Network, images: ImageSet, batch: int = BATCH, first: int = 0, every: int = 1, workers: int | None = None
+    network: Network, images: ImageSet, batch: int = BATCH, first: int = 0, every: int = 1
 ) -> Iterator[Seen]:
     """Predict all images once, in order, with a network in eval mode, in float32.
 
     To share the work, pass ``first`` and ``every``: it then predicts batch number ``first`` and every ``every``-th one
-    after it. ``workers`` is the number of threads that read images from files.
+    after it.
     """
     where = next(network.parameters(), images.labels).device
-    for drawn in in_order(images, batch, first, every, workers):
+    for drawn in in_order(images, batch, first, every):
         if len(drawn.positions):
             features = network.embed(scale(drawn.pictures[0].to(where)))
             probabilities = network.head(features).float().softmax(-1)

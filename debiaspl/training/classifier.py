@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from debiaspl.algorithms import Algorithm
 from debiaspl.data import UNLABELED, Hints, ImageSet, Task
 from debiaspl.debias import ranks
+from debiaspl.debias.correction import rewritten
 from debiaspl.encoders.coop import learned_text
 from debiaspl.encoders.text import TextClassifier, text_side
 from debiaspl.graph import Graph, probe_weights, ridge_weights
@@ -47,7 +48,8 @@ def finished(model: Network, algorithm: Algorithm, task: Task, group: Group = AL
             correction.look(final, mean.new_zeros((1, *task.unlabeled.images.shape[1:])), mean.new_ones(()))
         final.head = correction.classifier(final.head, mean)
     else:
-        final.head = nearest_class_mean(model, task.labeled, mean)
+        # The nearest class mean, by the cosine of features minus the mean over the unlabeled images.
+        final.head = class_means(model.head, *labeled_features(model, task.labeled), mean)
     return final
 
 
@@ -61,13 +63,6 @@ def with_learned_head(model: Network, algorithm: Algorithm) -> Network:
     return final
 
 
-@torch.no_grad()
-def nearest_class_mean(model: Network, labeled: ImageSet, mean: Tensor) -> nn.Linear:
-    """A classifier that predicts the class whose labeled images are nearest on average, by the cosine of features minus
-    ``mean``, the mean over the unlabeled images. A class without labels is never predicted."""
-    return class_means(model.head, *labeled_features(model, labeled), mean)
-
-
 def labeled_features(network: Network, images: ImageSet) -> tuple[Tensor, Tensor]:
     """Features of every readable image, with its label."""
     seen = list(predict_set(network, images, BATCH))
@@ -77,7 +72,8 @@ def labeled_features(network: Network, images: ImageSet) -> tuple[Tensor, Tensor
 
 @torch.no_grad()
 def class_means(like: nn.Linear, features: Tensor, label: Tensor, mean: Tensor) -> nn.Linear:
-    """Nearest mean of the features of each class, as a classifier of the same shape as ``like``."""
+    """Nearest mean of the features of each class, by the cosine of features minus ``mean``, as a classifier of the same
+    shape as ``like``. A class without labels is never predicted."""
     sums = torch.zeros((like.out_features, features.shape[1]), device=features.device)
     rows = min(CHUNK, max(MOST_MEMBERS // like.out_features, 1))
     for part, own in zip(torch.split(features, rows), torch.split(label, rows), strict=True):
@@ -133,16 +129,14 @@ def first_classifier(recipe: Recipe, network: Network, task: Task) -> dict[str, 
     _check_features(recipe, network, task, f"first_classifier is {kind}")
     encoder = deepcopy(network).eval()
     if kind in NAMED:
-        weight, bias = _of_text(recipe, encoder, task)
-        return {"head.weight": ranks.of_first(weight), "head.bias": ranks.of_first(bias)}
-    labeled, labels = labeled_features(encoder, task.labeled)
-    if kind == MEANS:
+        head = _of_text(recipe, encoder, task)
+    elif kind == MEANS:
         mean = labeled_features(encoder, _some(task.unlabeled, recipe.fit_on))[0].mean(0)
-        head = class_means(network.head, labeled, labels, mean)
+        head = class_means(network.head, *labeled_features(encoder, task.labeled), mean)
     elif kind == PROBE:
-        head = probe(network.head, labeled, labels)
+        head = probe(network.head, *labeled_features(encoder, task.labeled))
     else:
-        features, given, graph = _graph(labeled, labels, encoder, task, recipe.fit_on)
+        features, given, graph = _graph(encoder, task, recipe.fit_on)
         likely = graph.most_likely(given, task.labeled.num_classes)[1]
         label = torch.where(given >= 0, given, likely.to(given.device))
         weights = ridge_weights(graph.units, label, task.labeled.num_classes)
@@ -160,11 +154,7 @@ def with_finite_bias(head: nn.Linear) -> dict[str, Tensor]:
 @torch.no_grad()
 def probe(like: nn.Linear, features: Tensor, label: Tensor) -> nn.Linear:
     """A logistic regression, as a classifier of the same shape as ``like``."""
-    head = deepcopy(like)
-    weight, bias = probe_weights(features, label, like.out_features)
-    head.weight.copy_(weight)
-    head.bias.copy_(bias)
-    return head
+    return rewritten(like, *probe_weights(features, label, like.out_features))
 
 
 @torch.no_grad()
@@ -175,15 +165,14 @@ def graph_hints(recipe: Recipe, network: Network, task: Task) -> Hints:
     """
     _check_features(recipe, network, task, f"{recipe.algorithm.name} learns from labels propagated over a graph")
     encoder, chosen = deepcopy(network).eval(), _some(task.unlabeled, recipe.fit_on)
-    labeled, labels = labeled_features(encoder, task.labeled)
-    _, given, graph = _graph(labeled, labels, encoder, task, recipe.fit_on)
+    _, given, graph = _graph(encoder, task, recipe.fit_on)
     classes = task.labeled.num_classes
     # Uniform for a file that cannot be read.
     confidence, label = torch.full((len(task.unlabeled),), 1 / classes), torch.zeros(len(task.unlabeled)).long()
     if len(chosen) == len(task.unlabeled):
         places = torch.cat([seen.positions for seen in predict_set(encoder, chosen, BATCH)]).cpu()
         sure, likely = graph.most_likely(given, classes)
-        confidence[places], label[places] = sure[len(labeled) :], likely[len(labeled) :]
+        confidence[places], label[places] = sure[len(given) - len(places) :], likely[len(given) - len(places) :]
     else:  # the graph has only some of them, and all get the labels of their neighbours in it
         spread = graph.spread(given, classes)
         for seen in predict_set(encoder, task.unlabeled, BATCH):
@@ -193,29 +182,27 @@ def graph_hints(recipe: Recipe, network: Network, task: Task) -> Hints:
     return Hints(ranks.of_first(label.to(where)), ranks.of_first(confidence.to(where)))
 
 
-def _graph(labeled: Tensor, labels: Tensor, network: Network, task: Task, fit_on: int) -> tuple[Tensor, Tensor, Graph]:
+def _graph(network: Network, task: Task, fit_on: int) -> tuple[Tensor, Tensor, Graph]:
     """Features of the labeled images and then of (some of) the unlabeled ones; their labels, -1 for none; and the
     graph."""
+    labeled, labels = labeled_features(network, task.labeled)
     unlabeled, _ = labeled_features(network, _some(task.unlabeled, fit_on))
     features = torch.cat((labeled, unlabeled))
     given = torch.cat((labels, labels.new_full((len(unlabeled),), UNLABELED)))
     return features, given, Graph.of(features)
 
 
-def _of_text(recipe: Recipe, network: Network, task: Task) -> tuple[Tensor, Tensor]:
-    """Weights and bias that give the logits of the model's own zero-shot classifier, or of the one that CoOp learns."""
+def _of_text(recipe: Recipe, network: Network, task: Task) -> nn.Linear:
+    """The model's own zero-shot classifier, or the one that CoOp learns."""
     source = recipe.network.settings.get("source")
     if recipe.network.name != "encoder" or source is None:
         raise ValueError(
             f"first_classifier is {recipe.first_classifier}, but the network is {recipe.network.name}, which cannot "
-            "read text. Expected a "
-            "CLIP or a SigLIP: --encoder NAME or FOLDER."
+            "read text. Expected a CLIP or a SigLIP: --encoder NAME or FOLDER."
         )
     read = named_classifier(recipe, task.labeled.classes, lambda: labeled_features(network, task.labeled))
     length = float(labeled_features(network, _some(task.unlabeled, recipe.fit_on))[0].norm(dim=-1).mean())
-    weight, bias = text_head(read, torch.zeros(network.num_features), 1.0, length)
-    device = network.head.weight.device
-    return weight.to(device), bias.to(device)
+    return rewritten(network.head, *text_head(read, torch.zeros(network.num_features), 1.0, length))
 
 
 def named_classifier(
@@ -243,17 +230,17 @@ def _some(images: ImageSet, most: int) -> ImageSet:
 
 def refuse_random_features(recipe: Recipe) -> None:
     """Raise if a first classifier would be made from random features, before anything is built."""
-    trained = recipe.first_classifier == RANDOM or bool(recipe.start) or recipe.network.name == "encoder"
-    _refuse_random(trained, f"first_classifier is {recipe.first_classifier}")
+    if recipe.first_classifier != RANDOM and recipe.network.name != "encoder":
+        _refuse_without_start(recipe, f"first_classifier is {recipe.first_classifier}")
 
 
 def _check_features(recipe: Recipe, network: Network, task: Task, what: str) -> None:
-    pretrained = type(network).load_pretrained is not Network.load_pretrained
-    _refuse_random(bool(recipe.start) or task.labeled.is_encoded or pretrained, what)
+    if not task.labeled.is_encoded and type(network).load_pretrained is Network.load_pretrained:
+        _refuse_without_start(recipe, what)
 
 
-def _refuse_random(trained: bool, what: str) -> None:
-    if not trained:
+def _refuse_without_start(recipe: Recipe, what: str) -> None:
+    if not recipe.start:
         raise ValueError(
             f"{what}, but the network starts with random weights, whose features carry no information. Use a start, "
             "--set start=RUN, or a pretrained encoder."

@@ -12,7 +12,7 @@ from torch import nn
 from debiaspl.data import FewLabels, Task, load
 from debiaspl.models import Network, scale
 from debiaspl.training import Recipe, train
-from debiaspl.training.classifier import nearest_class_mean
+from debiaspl.training.classifier import class_means, labeled_features
 from debiaspl.training.step import Step
 from tests.training.tiny import EAGER, TINY, changed, outcome, results, train_until
 
@@ -165,7 +165,7 @@ def test_the_classifier_of_a_start_is_the_nearest_class_mean_written_out():
     features = model.embed(scale(task.test.images[:100]))
     expected = [max(range(10), key=lambda label: float(direction(image - mean) @ centres[label])) for image in features]
     drawn = torch.get_rng_state()
-    head = nearest_class_mean(model, task.labeled, mean)
+    head = class_means(model.head, *labeled_features(model, task.labeled), mean)
     assert torch.equal(torch.get_rng_state(), drawn)  # the user's own random numbers
     assert head(features).argmax(-1).tolist() == expected
     assert not any(parameter.requires_grad for parameter in head.parameters())
@@ -174,7 +174,7 @@ def test_the_classifier_of_a_start_is_the_nearest_class_mean_written_out():
 def test_a_class_without_labels_is_never_chosen():
     task = Task.of(load("digits"), FewLabels(1), seed=0)
     known = task.labeled.select((task.labeled.labels != 4).nonzero().flatten())
-    head = nearest_class_mean(Pixels(10), known, torch.zeros(64))
+    head = class_means(nn.Linear(64, 10), *labeled_features(Pixels(10), known), torch.zeros(64))
     chances = head(Pixels(10).embed(scale(task.test.images))).softmax(-1)
     assert chances.isfinite().all()
     assert chances[:, 4].max() == 0
