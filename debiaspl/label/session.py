@@ -61,24 +61,14 @@ class Session:
         self.root, self.files, self.classes, self.table, self._guide = root, files, classes, table, guide
         self._number = {file: number for number, file in enumerate(files)}
         answered = [self._number[file] for file in table.answers if file in self._number]
-        self._order = Order(len(files), answered)
+        self.order = Order(len(files), answered)
         reasons = {number: why_unnameable(file) for number, file in enumerate(files)}
-        self._order.unreadable_now({number: reason for number, reason in reasons.items() if reason})
+        self.order.unreadable_now({number: reason for number, reason in reasons.items() if reason})
         self._picture, self._pictures_lock, self._lock = lru_cache(KEPT)(_picture), Lock(), RLock()
         self._looking: set[int] = set()
         """Images with a label that are shown once more."""
         self._confirmed: set[str] = set()
         """Files whose label was looked at again."""
-
-    @contextmanager
-    def guided(self) -> Iterator["Session"]:
-        """While images are chosen behind the page."""
-        if self._guide is not None:
-            self._order.start(self._guide)
-        try:
-            yield self
-        finally:
-            self._order.stop()
 
     def about(self) -> dict[str, Any]:
         """What stays the same while the page is open."""
@@ -100,8 +90,8 @@ class Session:
 
     def state(self) -> dict[str, Any]:
         with self._lock:
-            upcoming = self._order.upcoming(AHEAD)
-            answers, unreadable = self.table.answers, dict(self._order.unreadable)
+            upcoming = self.order.upcoming(AHEAD)
+            answers, unreadable = self.table.answers, dict(self.order.unreadable)
             counts, last = Counter(answers.values()), self.table.last
             return {
                 "counts": [counts[name] for name in self.classes],
@@ -137,7 +127,7 @@ class Session:
             with self._pictures_lock:
                 return self._picture(self.root / self.files[number])
         except BadImage as error:
-            self._order.unreadable_now({number: str(error)})
+            self.order.unreadable_now({number: str(error)})
             raise
 
     def answer(self, number: int, place: int | None) -> dict[str, Any]:
@@ -147,21 +137,21 @@ class Session:
             self.table.refresh()
             label, old = None if place is None else self.classes[place], self.table.answers.get(file)
             if old is not None and number not in self._looking:
-                self._order.answered(number)
+                self.order.answered(number)
                 raise Stale(f"{file} has a label already: {old}. Nothing was changed.")
             if old is None or label not in {None, old}:
-                self.table.answer(file, label, self._order.asked.get(number, ""))
+                self.table.answer(file, label, self.order.asked.get(number, ""))
             if number in self._looking:
                 self._looking.remove(number)
                 self._confirmed.add(file)
-            self._order.answered(number)
+            self.order.answered(number)
             return self.state()
 
     def undo(self) -> dict[str, Any]:
         with self._lock:
             asked, undone = self.table.asked, self.table.undo()
             if undone is not None and undone[0] in self._number:
-                self._order.put_first(self._number[undone[0]], asked.get(undone[0], ""))
+                self.order.put_first(self._number[undone[0]], asked.get(undone[0], ""))
             return self.state()
 
     def look(self, number: int) -> dict[str, Any]:
@@ -170,14 +160,14 @@ class Session:
             if self.table.answers.get(self.files[number]) is None:
                 raise Stale(f"{self.files[number]} has no label to look at again. Nothing was changed.")
             self._looking.add(number)
-            self._order.put_first(number)
+            self.order.put_first(number)
             return self.state()
 
     def again(self) -> dict[str, Any]:
         """Show skipped images again; their rows stay until there is an answer."""
         with self._lock:
             skipped = [self._number[file] for file, label in self.table.answers.items() if label is None]
-            self._order.put_last(skipped)
+            self.order.put_last(skipped)
             return self.state()
 
     def _notes(self) -> list[str]:
@@ -187,8 +177,8 @@ class Session:
                 f"The last line of {self.table.path} was cut off ({self.table.cut!r}). "
                 "It is left out, and its image is shown again."
             )
-        if self._order.failed is not None:
-            notes.append(f"The images come in random order, as none could be chosen: {self._order.failed}")
+        if self.order.failed is not None:
+            notes.append(f"The images come in random order, as none could be chosen: {self.order.failed}")
         elif self._guide is not None and self._guide.note:
             notes.append(self._guide.note)
         return notes
@@ -248,8 +238,13 @@ def open_session(
             encoder = getattr(model.network, "source", None)
         elif encoder is not None:
             guide = encoder_guide(listing, encoder, features, table, classes)
-        with Session(photos, files, classes, table, guide, encoder).guided() as session:
+        session = Session(photos, files, classes, table, guide, encoder)
+        if guide is not None:
+            session.order.start(guide)
+        try:
             yield session
+        finally:
+            session.order.stop()
 
 
 @contextmanager
@@ -264,18 +259,12 @@ def locked(table: Path) -> Iterator[None]:
                 f"{table} is being labelled already{by}. "
                 "Continue in its page, or end it with Ctrl-C; or write to another table: --out."
             ) from error
-        except OSError as error:
-            raise RunError(
-                f"could not write beside {table}: {error.strerror}. "
-                "Choose a table in a folder that can be written: --out."
-            ) from error
         yield
 
 
 def _found_classes(table: Table, files: tuple[str, ...], photos: Path) -> tuple[str, ...]:
-    found = table.classes_found()
-    if found:
-        return check_class_names(found, str(table.path), alike=True)
+    if found := {label for label in table.answers.values() if label is not None}:
+        return check_class_names(sorted(found), str(table.path), alike=True)
     folders = sorted(name for name in {file.split("/")[0] for file in files if "/" in file} if not means_no_label(name))
     if len(folders) < 2 or any("/" not in file for file in files):
         raise DataError(

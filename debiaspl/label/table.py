@@ -61,9 +61,6 @@ class Table:
         """The last answer: file and label."""
         return next(((entry.file, entry.label) for entry in reversed(self._entries) if entry.file is not None), None)
 
-    def classes_found(self) -> tuple[str, ...]:
-        return tuple(sorted({label for label in self.answers.values() if label is not None}))
-
     def answer(self, file: str, label: str | None, asked: str = "") -> None:
         self.answer_all({file: label}, asked)
 
@@ -180,8 +177,14 @@ def _read_entries(
         cells = {place: unguarded(cell) for place, cell in enumerate(row.cells) if place not in text.places}
         asked = "".join(cells.pop(place, "") for place in ours)
         entries.append(Entry(row.raw, file, label, tuple(cells.values()), asked))
-    if classes is not None:
-        _refuse_unknown([entry.label for entry in entries if entry.label is not None], classes, path)
+    known = {None, *(classes or ())}
+    unknown = Counter(entry.label for entry in entries if entry.label not in known)
+    if classes is not None and unknown:
+        found = shown([f"{label} ({count:,})" for label, count in sorted(unknown.items())])
+        raise DataError(
+            f"{path} has labels that are not among the classes: {found}. The classes are {shown(classes, limit=20)}. "
+            "Add these labels to the classes, correct them in the table, or write to another table: --out."
+        )
     return text, tuple(entries), cut
 
 
@@ -219,14 +222,3 @@ def _is_torn(row: CsvRow, text: LabelText, names: FileNames, classes: Sequence[s
     name, label = text.cells(row)
     begun = any(each != composed(label) and each.startswith(composed(label)) for each in classes)
     return begun or not label or names.locate(name) is None
-
-
-def _refuse_unknown(labels: Sequence[str], classes: Sequence[str], table: Path) -> None:
-    """Raise where the table has labels that are not among the classes."""
-    counts = Counter(label for label in labels if label not in classes)
-    if counts:
-        found = shown([f"{label} ({count:,})" for label, count in sorted(counts.items())])
-        raise DataError(
-            f"{table} has labels that are not among the classes: {found}. The classes are {shown(classes, limit=20)}. "
-            "Add these labels to the classes, correct them in the table, or write to another table: --out."
-        )

@@ -222,14 +222,6 @@ def test_a_second_session_is_refused_until_the_first_has_ended(photos):
         assert (photos / ".labels.csv.lock").exists()
 
 
-def test_a_place_that_cannot_be_written_is_told_before_anything_is_asked(photos):
-    with (
-        pytest.raises(RunError, match=r"could not write beside .*nowhere.*--out"),
-        locked(photos / "nowhere" / "l.csv"),
-    ):
-        pass
-
-
 def test_columns_of_other_names_are_read_and_written(photos):
     write(photos, "who,Kind,photo\nme,owl,a.jpg\n")
     table = Table(photos / "labels.csv", FileNames(photos, FILES), CLASSES, Columns("photo", "kind"))
