@@ -3,7 +3,8 @@
 import http.client
 import json
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,13 @@ def write_photos(root: Path, count: int = 12) -> Path:
     for number in range(count):
         (root / f"{number:03d}.jpg").write_bytes(jpeg(patch(number, number)))
     return root
+
+
+def wait_until(condition: Callable[[], Any]) -> None:
+    deadline = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
 
 
 class Table:

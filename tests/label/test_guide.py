@@ -17,7 +17,7 @@ from debiaspl.label.guide import Guide, Stopped, encoder_guide, run_guide
 from debiaspl.models import MODELS
 from debiaspl.photos.encoding import PhotoEncoding
 from debiaspl.training import train
-from tests.label.made import CLASSES, Client, Table, served, write_photos
+from tests.label.made import CLASSES, Client, Table, served, wait_until, write_photos
 from tests.label.process import Labelling
 from tests.training.tiny import EAGER
 
@@ -80,10 +80,7 @@ def test_the_page_goes_from_random_to_coverage_and_the_table_says_so(tmp_path, e
     photos = write_photos(tmp_path / "photos", 30)
     with served(photos, encoder=encoder, features=tmp_path / "features") as client:
         client.answer(0)
-        deadline = time.monotonic() + 60
-        while client.get("state")["notes"]:
-            assert time.monotonic() < deadline
-            time.sleep(0.02)
+        wait_until(lambda: not client.get("state")["notes"])
         for _ in range(6):
             state = client.answer(1)
         first = client.post("undo")["upcoming"][0]
@@ -104,10 +101,7 @@ def test_a_kill_loses_no_answer_and_no_finished_features(tmp_path, encoder, monk
     for encoded in (False, True):
         with Labelling(photos, "--classes", ",".join(CLASSES), "--encoder", encoder) as labelling:
             client = Client(labelling.url)
-            deadline = time.monotonic() + 60
-            while encoded and client.get("state")["notes"]:
-                assert time.monotonic() < deadline
-                time.sleep(0.02)
+            wait_until(lambda client=client, now=not encoded: now or not client.get("state")["notes"])
             for number in range(12):
                 given.append(f"{client.first()['name']},{CLASSES[number % 3]}")
                 client.answer(number % 3)
@@ -142,39 +136,28 @@ def test_a_trained_run_gives_its_classes_and_its_choice(tmp_path):
     photos = write_photos(tmp_path / "photos", 40)
     with served(photos, None, run=tmp_path / "run") as client:
         assert client.get("about")["classes"] == [str(digit) for digit in range(10)]
-        deadline = time.monotonic() + 20
-        while client.get("state")["notes"]:
-            assert time.monotonic() < deadline
-            time.sleep(0.02)
+        wait_until(lambda: not client.get("state")["notes"])
         client.answer(3)
         model = load_model(tmp_path / "run")
         files = sorted(path.name for path in photos.glob("*.jpg"))
         guide = run_guide(model, photos, files, Table(), model.classes, learned_by(tmp_path / "run"))
         guide.learn()
         wanted = [key for key, _ in guide.choose(set())]
-        deadline = time.monotonic() + 20
-        # The first two were on the screen or on their way there when the run had made up its mind.
-        while [one["image"] for one in client.get("state")["upcoming"]][2:4] != (left := without(wanted, client))[:2]:
-            assert time.monotonic() < deadline, left
-            time.sleep(0.02)
+        wait_until(lambda: is_next(wanted, client.get("state")))
 
 
-def without(wanted: list[int], client: Client) -> list[int]:
-    """What is left of the run's choice after the images that were shown before it."""
-    state = client.get("state")
-    shown = {one["image"] for one in state["upcoming"][:2]} | {int(state["last"]["name"][:3])}
-    return [number for number in wanted if number not in shown]
+def is_next(wanted: list[int], state) -> bool:
+    """Whether the run's choice comes next. The first two images were on the screen or on their way there before."""
+    upcoming = [one["image"] for one in state["upcoming"]]
+    shown = {*upcoming[:2], int(state["last"]["name"][:3])}
+    return upcoming[2:4] == [number for number in wanted if number not in shown][:2]
 
 
-@pytest.mark.parametrize("by", ["run", "encoder"])
-def test_of_a_large_folder_some_are_compared_at_a_time_until_all_were(by, tmp_path, encoder, model, monkeypatch):
+def test_of_a_large_folder_some_are_compared_at_a_time_until_all_were(tmp_path, encoder, monkeypatch):
     monkeypatch.setattr(guide_module, "MOST", 6)
     monkeypatch.setattr(guide_module, "FIRST", 4)
     root, answers = write_photos(tmp_path / "photos", 20), Table({"003.jpg": "a", "009.jpg": None})
-    if by == "run":
-        guide = run_guide(model, root, list_images(root).files, answers, model.classes)
-    else:
-        guide = encoder_guide(list_images(root), encoder, tmp_path / "features", answers, ("a", "b"))
+    guide = encoder_guide(list_images(root), encoder, tmp_path / "features", answers, ("a", "b"))
     seen = []
     while True:
         more = guide.learn()

@@ -1,20 +1,12 @@
 """Which images come first."""
 
 import threading
-import time
 
 import pytest
 
 from debiaspl.label.guide import Guide, Stopped
 from debiaspl.label.order import Order
-from tests.label.made import Table
-
-
-def wait_until(condition) -> None:
-    deadline = time.monotonic() + 20
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+from tests.label.made import Table, wait_until
 
 
 class Listed(Guide):

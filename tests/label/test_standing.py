@@ -1,13 +1,11 @@
 """What the labels so far are worth, and a second look at those that look wrong."""
 
-import time
-
 import pytest
 
 from debiaspl.deploy.next import Pool
 from debiaspl.label.guide import EVERY, Guide, standing
 from tests.features.test_estimate import made
-from tests.label.made import CLASSES, served, write_photos
+from tests.label.made import CLASSES, served, wait_until, write_photos
 
 FILES = tuple(f"{number:03d}.jpg" for number in range(60))
 
@@ -57,11 +55,8 @@ def client(tmp_path, monkeypatch):
 
 def waited(client, labels: int):
     """The state when this is said of so many labels."""
-    deadline = time.monotonic() + 60
-    while not (state := client.get("state"))["standing"] or state["standing"]["labels"] < labels:
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-    return state
+    wait_until(lambda: (client.get("state")["standing"] or {"labels": 0})["labels"] >= labels)
+    return client.get("state")
 
 
 def label(client, count: int, wrong: int) -> str:
