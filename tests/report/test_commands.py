@@ -48,16 +48,6 @@ def test_many_classes_are_shortened_in_the_terminal(tmp_path):
     assert len(said.stdout.splitlines()) < 40
 
 
-def test_names_cannot_play_with_the_terminal(tmp_path):
-    data = made(40, 2)
-    names = np.array(["[bold red]x[/]", "bell\a \x1b[31mred"])
-    said = typed("audit", write_npz(tmp_path / "p.npz", data, classes=names))
-    assert said.exit_code == 0
-    assert "[bold red]x[/]" in said.stdout
-    assert "\x1b" not in said.stdout
-    assert "\a" not in said.stdout
-
-
 def test_the_page_has_pictures_of_images_at_hand(tmp_path):
     photos = tmp_path / "photos"
     photos.mkdir()

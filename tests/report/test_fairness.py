@@ -47,7 +47,6 @@ def fixmatch(tmp_path):
     ("parts", "results", "expected"),
     [
         (["steps=30"], {}, [("steps", "90", "30")]),
-        (["labeled_batch=8"], {}, [("labeled_batch", "32", "8")]),
         (["data=eurosat"], {}, [("data", "digits", "eurosat")]),
         (
             ["per_class=4"],
@@ -60,8 +59,6 @@ def fixmatch(tmp_path):
         ([], {"test": 5}, [("measured on", "4 test images", "5 test images")]),
         ([], {"check": {"kind": "none"}}, [("measured on", "4 test images", "4 labels it was trained with")]),
         (["learning_rate=0.5", "flip=true"], {}, [("flip", "false", "true"), ("learning_rate", "0.2", "0.5")]),
-        ([], {"labels": [2, 0]}, [("labels of each class", "1, 1", "2, 0")]),
-        (["average_decay=0.5"], {}, [("average_decay", "0.99", "0.5")]),
     ],
 )
 def test_what_differs_is_told_with_its_methods(tmp_path, fixmatch, parts, results, expected):

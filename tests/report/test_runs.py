@@ -2,9 +2,9 @@
 
 import json
 import re
-import statistics
 from dataclasses import replace
 from pathlib import Path
+from statistics import fmean, stdev
 from typing import Any
 
 import pytest
@@ -87,25 +87,6 @@ def test_the_prior_is_shown_and_the_mean_prediction_where_there_is_none():
     assert stripes([line(1, [0, 0])], 2, "pseudo_labels") is None
 
 
-def test_runs_are_put_together_by_method(runs):
-    methods = methods_of([read_run(folder) for folder in runs_in(runs)])
-    assert [method.title for method in methods] == ["supervised", "fixmatch", "debiaspl"]
-    results = {
-        name: [json.loads((runs / f"{name}-seed{seed}" / "results.json").read_text()) for seed in range(2)]
-        for name in ("supervised", "fixmatch", "debiaspl")
-    }
-    for method, name in zip(methods, results, strict=True):
-        accuracy = [one["accuracy"] for one in results[name]]
-        found = method.accuracy()
-        assert found is not None
-        assert found["mean"] == statistics.fmean(accuracy)
-        assert found["deviation"] == statistics.stdev(accuracy)
-        base = [one["accuracy"] for one in results["supervised"]]
-        difference = method.difference(methods[0])
-        assert difference is not None
-        assert difference["mean"] == pytest.approx(statistics.fmean(accuracy) - statistics.fmean(base))
-
-
 def test_methods_of_one_name_are_told_apart_by_what_differs(tmp_path):
     strengths = [begun(tmp_path / str(s), correction=Choice("debiaser", {"strength": s})) for s in (0.25, 0.75)]
     titles = [method.title for method in methods_of([read_run(folder) for folder in strengths])]
@@ -123,11 +104,15 @@ def test_the_page_holds_the_numbers_of_the_results(runs):
         assert [step for step, _ in run["curves"]["measured"]] == [6, 12]
     for method, name in zip(values["methods"], ("supervised", "fixmatch", "debiaspl"), strict=True):
         both = [json.loads((runs / f"{name}-seed{seed}" / "results.json").read_text()) for seed in (0, 1)]
-        assert method["worst_recall"] == statistics.fmean(one["worst_recall"] for one in both)
-        recalls = [statistics.fmean(pair) for pair in zip(*(one["recall"] for one in both), strict=True)]
+        accuracy = [one["accuracy"] for one in both]
+        assert (method["accuracy"]["mean"], method["accuracy"]["deviation"]) == (fmean(accuracy), stdev(accuracy))
+        difference = method["to_supervised"] or {"mean": 0}
+        assert difference["mean"] == pytest.approx(fmean(accuracy) - values["methods"][0]["accuracy"]["mean"])
+        assert method["worst_recall"] == fmean(one["worst_recall"] for one in both)
+        recalls = [fmean(pair) for pair in zip(*(one["recall"] for one in both), strict=True)]
         assert method["recall"] == pytest.approx(recalls, rel=1e-5)
         off = [one["pseudo_distance"] for one in both if "pseudo_distance" in one]
-        assert (method["off"] or {}).get("distance") == (statistics.fmean(off) if off else None)
+        assert (method["off"] or {}).get("distance") == (fmean(off) if off else None)
         assert (method["off"] or {}).get("reference") == ("true shares" if off else None)
     for drawn, name in zip(values["confusions"], ("supervised", "fixmatch", "debiaspl"), strict=True):
         both = [json.loads((runs / f"{name}-seed{seed}" / "results.json").read_text())["confusion"] for seed in (0, 1)]
