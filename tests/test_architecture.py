@@ -110,15 +110,6 @@ def calls(found: Iterable[ast.AST]) -> Iterator[str]:
                 yield f"Path.{node.func.attr}"
 
 
-def test_what_is_looked_for_is_found_in_code_that_does_it():
-    def found(code: str) -> set[str]:
-        return set(calls(ast.walk(ast.parse(code))))
-
-    assert {"csv.reader", "os.replace", "f"} <= found("csv.reader(x); os.replace(a, b); f(1)")
-    assert {"Path.replace", "Path.rename"} <= found("p.replace(q); a.b.rename(c)")
-    assert "Path.replace" not in found("'a'.replace('b', 'c'); dataclasses.replace(x, y=1)")
-
-
 @pytest.mark.parametrize(("name", "place"), DEFINED_ONCE.items())
 def test_a_function_is_defined_once(name, place):
     assert homes(ast.FunctionDef)[name] == [place]

@@ -67,14 +67,6 @@ def thousand(chromium, pages) -> Page:
     return chromium.page(pages["audit 1000"])
 
 
-def test_errors_and_requests_would_be_noticed(chromium, tmp_path):
-    (tmp_path / "bad.html").write_text("<script>fetch('http://127.0.0.1:9/'); throw new Error('broken')</script>")
-    page = chromium.page((tmp_path / "bad.html").as_uri())
-    assert any("broken" in error for error in page.errors())
-    assert "http://127.0.0.1:9/" in page.requests()
-    page.close()
-
-
 CHARTS = {
     # svg elements, canvases, tables: at least so many on each page.
     "audit 10": (5, 1, 4),
