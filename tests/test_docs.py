@@ -112,10 +112,6 @@ def test_every_figure_has_a_command_and_a_caption():
         assert [word for word in named if not (ROOT / word).exists()] == []
 
 
-def test_a_newcomer_finishes_the_readme():
-    assert len(PAGES["README.md"].split()) <= 900
-
-
 def test_the_index_names_every_extra():
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
     rows = re.findall(r"^\| `(\w+)` \|", PAGES["docs/index.md"], re.MULTILINE)
@@ -138,16 +134,10 @@ def test_files_and_their_keys_are_those_of_a_run(tmp_path):
     assert {key for line in lines for key in line} == named("## log.jsonl")
 
 
-@pytest.mark.parametrize(
-    ("repository", "shown"),
-    [
-        ("", "gain (`results/gain`)"),
-        ("https://git.example/x/", "[gain](https://git.example/x/blob/HEAD/results/gain)"),
-    ],
-)
-def test_links_that_leave_the_site(repository, shown):
-    page, docs = ROOT / "docs" / "lab" / "notebook.md", ROOT / "docs"
-    assert inside("[gain](../../results/gain)", page, docs, repository) == shown
+def test_links_that_leave_the_site():
+    page, docs, link = ROOT / "docs" / "lab" / "notebook.md", ROOT / "docs", "[gain](../../results/gain)"
+    assert inside(link, page, docs) == "gain (`results/gain`)"
+    assert inside(link, page, docs, "https://x/") == "[gain](https://x/blob/HEAD/results/gain)"
     assert inside("[data](../data.md)", page, docs) == "[data](../data.md)"
     with pytest.raises(FileNotFoundError, match="results/none"):
         inside("[gain](../../results/none)", page, docs)

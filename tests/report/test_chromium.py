@@ -123,15 +123,6 @@ def test_pages_fit_on_a_phone_and_on_paper(chromium, pages, name, tmp_path):
     page.close()
 
 
-def test_dark_and_light_differ(chromium, pages):
-    papers = set()
-    for dark in (False, True):
-        page = chromium.page(pages["audit 10"], dark=dark)
-        papers.add(page.evaluate("getComputedStyle(document.body).backgroundColor"))
-        page.close()
-    assert len(papers) == 2
-
-
 def test_a_class_that_is_html_stays_text(ten):
     assert ten.evaluate("document.title") == "Audit of here"
     assert ten.evaluate("document.querySelectorAll('main img').length") == 0
