@@ -32,6 +32,9 @@ def train_command(
     encoder: options.Encoder = None,
     network: options.Network = None,
     method: options.Method = None,
+    fine_tune: Annotated[
+        bool, flag("--fine-tune", "Train the encoder too, from the classifier of its frozen features; on a GPU.")
+    ] = False,
     optimise: Annotated[
         str | None,
         option("With an encoder: most photos right, or every class the same.", "photos", metavar="photos|classes"),
@@ -80,6 +83,7 @@ def train_command(
         find("network", network)
     for name, value in (("network", network), ("fit_on", fit_on), ("optimise", optimise)):
         settings += [] if value is None else [f"{name}={value}"]
+    settings += ["frozen=false"] if fine_tune else []
     how = RunOptions(resume, device, workers, eager, timeout, resume_command(), tensorboard=tensorboard)
     if recipe is not None:
         given: dict[str, Any] = {"PHOTOS": photos, "--labels": labels, "--encoder": encoder, "--folders": folders}
@@ -114,6 +118,7 @@ def _train_recipe(
     how: "RunOptions",
     overwrite: bool,
 ) -> None:
+    from debiaspl.features.begin import begin
     from debiaspl.features.run import is_frozen, train_encoded
     from debiaspl.recipes import recipe as find
     from debiaspl.training import Run
@@ -130,7 +135,7 @@ def _train_recipe(
         if is_frozen(chosen):
             results = train_encoded(chosen, folder, how.resume, how.go_on)
         else:
-            results = train_as(how, chosen, folder)
+            results = train_as(how, chosen, folder, begin=begin)
     if rank():
         return  # the first one speaks for all
     if ended:
@@ -164,7 +169,7 @@ def _train_photos(
         _refuse_tensorboard(how)
     elif photos.features is not None:
         raise ValueError(
-            "--features are those of a frozen encoder: leave them out, or --encoder none and frozen=false."
+            "--features are those of a frozen encoder: leave them out, or leave out --fine-tune and --encoder none."
         )
     place = planned.place
     with Run(place).replacing(planned.inputs, overwrite):
@@ -186,7 +191,7 @@ def _refuse_tensorboard(how: "RunOptions") -> None:
     if how.tensorboard:
         raise ValueError(
             "--tensorboard shows the log of training, which a frozen encoder has not: its features are computed once. "
-            "Leave it out, or train the encoder: --set frozen=false."
+            "Leave it out, or train the encoder: --fine-tune."
         )
 
 

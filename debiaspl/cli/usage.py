@@ -29,7 +29,6 @@ OPTIONS = {
     "--classes-file": "Name the file with --classes FILE.",
     "--onnx": "Name the file alone: debiaspl export RUN model.onnx.",
     "--torch": "Name the file alone: debiaspl export RUN model.pt2.",
-    "--fine-tune": "Write it as a setting: --set frozen=false.",
     "--data": "Write it as a setting: --set data=FOLDER.",
     "--algorithm": "Write --method NAME. For a list: debiaspl list algorithms.",
     "--algorithms": "Write --methods NAME,NAME. For a list: debiaspl list algorithms.",

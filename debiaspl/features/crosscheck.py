@@ -52,7 +52,7 @@ class Candidate:
     optimise: str = PHOTOS
     """By what it is judged: the share of the labels that is right, or the mean of these shares over classes."""
     calibrated: Calibrated | None = None
-    """Of its confidence, if that was changed."""
+    """Of its confidence, which may be changed so."""
     folder: str = ""
     """Its folder below that of the run; empty for the run itself."""
 
@@ -136,36 +136,35 @@ def crosscheck(recipes: Mapping[str, Recipe], table: FeatureTable, task: TableTa
     fold = fold_of(labels, folds, first.seed)
     predicted = {name: torch.full_like(labels, UNLABELED) for name in recipes}
     sure = {name: torch.zeros(len(labels)) for name in recipes}
-    blended: dict[str, list[tuple[Tensor, Fitted]]] = {name: [] for name in recipes}
+    parts: dict[str, list[tuple[Tensor, Fitted]]] = {name: [] for name in recipes}
     for number in range(folds):
         held_out = fold == number
         others = replace(task, labels=labels.masked_fill(held_out, UNLABELED))
         for name, recipe in recipes.items():
             fitted = fit_recipe(recipe, table, others)
             sure[name][held_out], predicted[name][held_out] = fitted.predict(table.features[held_out])
-            if fitted.shares is not None and fitted.shares.weight:
-                blended[name].append((held_out.nonzero().flatten(), fitted))
+            parts[name].append((held_out.nonzero().flatten(), fitted))
     checked = (fold >= 0).nonzero().flatten()
     return [
         replace(
             compared(name, predicted[name], labels, checked, len(task.classes), task.ids, sure[name]),
             optimise=recipe.optimise or PHOTOS,
-            calibrated=_calibrated(blended[name], table, task),
+            calibrated=_calibrated(parts[name], table, task),
         )
         for name, recipe in recipes.items()
     ]
 
 
-def _calibrated(parts: Sequence[tuple[Tensor, Fitted]], table: FeatureTable, task: TableTask) -> Calibrated | None:
-    """Of the models that know uneven shares, on the labels that were held out from them. What is optimised decides how
-    much a label of each class counts: as its share of the photos, or as that of any other class."""
-    if not parts:
-        return None
+def _calibrated(parts: Sequence[tuple[Tensor, Fitted]], table: FeatureTable, task: TableTask) -> Calibrated:
+    """Of the models of the folds, of those that know uneven shares if there are such, on the labels that were held out
+    from them. What is optimised decides how much a label of each class counts: as its estimated share of the photos, or
+    as that of any other class."""
+    parts = [part for part in parts if part[1].shares is not None and part[1].shares.weight] or parts
     label = torch.cat([task.labels[rows] for rows, _ in parts]).cpu()
     scores = torch.cat([fitted.logits(table.features[rows]) for rows, fitted in parts])
     share = 1 / torch.bincount(label, minlength=len(task.classes)).clamp_min(1).double()
-    if parts[0][1].recipe.optimise == PHOTOS:
-        known = [fitted.shares.estimate for _, fitted in parts if fitted.shares is not None]
+    known = [fitted.shares.estimate for _, fitted in parts if fitted.shares is not None]
+    if known and parts[0][1].recipe.optimise == PHOTOS:
         share = share * torch.stack(known).mean(0)
     return calibrate(scores, label, share[label])
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from debiaspl.data.label_table import Columns
@@ -9,6 +10,7 @@ from debiaspl.data.manifest import stored_for
 from debiaspl.deploy import SavedModel, load_model
 from debiaspl.encoders import Encoder, lite0_is_installed, load_encoder
 from debiaspl.encoders.efficientnet import NAME as LITE0
+from debiaspl.encoders.feature_folder import FEATURES
 from debiaspl.features.run import is_frozen
 from debiaspl.photos.check import Check, Outcome, check_for, cross_check
 from debiaspl.photos.choose import choose_with_start, wanted_size, working_size
@@ -25,6 +27,8 @@ from debiaspl.training.settings import split_assignments
 
 AGAIN = "train_photos(..., resume=True)"
 """How to resume a stopped run from Python."""
+FINE_TUNE = ["frozen=false"]
+"""The settings of ``--fine-tune``."""
 NETWORKS = {"small": "A small network", "resnet9": "A ResNet-9"}
 """Networks as they are printed."""
 
@@ -44,6 +48,8 @@ class PhotoPlan:
     """A pretrained network with its weights."""
     start: Recipe | None = None
     """Features that are learned without labels before."""
+    first: Recipe | None = None
+    """The fit of the frozen encoder, before it is fine-tuned."""
 
     @property
     def frozen(self) -> bool:
@@ -76,6 +82,7 @@ class PhotoPlan:
             features = f"1 of 2: learn features without labels, {steps}. 2 of 2: "
         runs = count_runs(recipe, self.check)
         several = f" in {runs} runs" if runs > 1 else ""
+        several += "" if self.first is None else ", after a fit of its frozen features"
         return f"{features}{about}, {recipe.steps:,} steps{several}. {self.check.words()}{begins}"
 
     def _size(self) -> str:
@@ -104,6 +111,10 @@ def plan(
         raise ValueError(f"{what}. For a network that learns its features: --set correction.target=estimated.")
     if is_frozen(recipe):
         return PhotoPlan(photos, recipe, cross_check(photos.counts), place, device, loaded)
+    if loaded is not None:
+        same = [f"seed={recipe.seed}", f"image_size={recipe.image_size}"]
+        first, _ = choose_with_start(photos, device, loaded, same, place)
+        return PhotoPlan(photos, recipe, cross_check(photos.counts), place, device, loaded, first=first)
     check = check_for(photos, seed=recipe.seed)
     return PhotoPlan(photos, with_check(recipe, check), check, place, device, loaded, start)
 
@@ -118,10 +129,17 @@ def train(
 ) -> Outcome:
     """Train what was planned into its folder; ``tensorboard`` is for networks that are trained step by step."""
     recipe, place, device = planned.recipe, planned.place, planned.device
-    if planned.frozen and planned.encoder is not None:
-        return train_frozen(recipe, planned.encoder.to(device), place, resume, resume_command, planned.photos.features)
+    fit = None
+    if planned.encoder is not None:
+        features = planned.photos.features or place.resolve().parent / FEATURES
+        fit = partial(
+            train_frozen, encoder=planned.encoder.to(device), resume_command=resume_command, features=features
+        )
+        if planned.frozen:
+            return fit(recipe, out=place, resume=resume)
     options = RunOptions(True, device, workers, eager=eager, go_on=resume_command, tensorboard=tensorboard)
-    return train_networks(recipe, planned.check, place, resume, options, planned.start)
+    first = None if fit is None else partial(fit, planned.first, resume=True)
+    return train_networks(recipe, planned.check, place, resume, options, planned.start, first)
 
 
 def train_photos(
@@ -138,6 +156,7 @@ def train_photos(
     method: str | None = None,
     overwrite: bool = False,
     optimise: str | None = None,
+    fine_tune: bool = False,
 ) -> SavedModel:
     """Train on a folder of photos with a few labels; returns the model, whose ``predict`` takes files.
 
@@ -161,13 +180,14 @@ def train_photos(
         overwrite: replace the run in ``out``; it is ``NAME.old`` until the new one is complete.
         optimise: with a frozen encoder, ``photos`` (the default) or ``classes``: whether most photos are right, or
             every class counts the same.
+        fine_tune: train the encoder too, from the classifier of its frozen features; on a GPU.
     """
     if resume and overwrite:
         raise ValueError("resume=True continues a run and overwrite=True replaces it. Expected one.")
     table = None if labels is None else Path(labels)
     photos = survey(Path(folder), table, Columns(*columns), folders, allow_names=allow_names)
     machine = find_device(device).type
-    settings = settings if optimise is None else [*settings, f"optimise={optimise}"]
+    settings = [*settings, *([] if optimise is None else [f"optimise={optimise}"]), *FINE_TUNE[: int(fine_tune)]]
     planned = plan(photos, machine, encoder, method, settings, None if out is None else Path(out), resume)
     with Run(planned.place).replacing(planned.inputs, overwrite):
         model = train(planned, resume).model

@@ -25,7 +25,7 @@ from debiaspl.photos.survey import Photos
 from debiaspl.recipes.lengths import MINUTES, START
 from debiaspl.recipes.start import LARGEST_SIDE, start_for
 from debiaspl.training import Choice, Recipe, Run
-from debiaspl.training.method import with_method
+from debiaspl.training.method import on_labels_alone, with_method
 from debiaspl.training.parts import find, is_importable
 from debiaspl.training.settings import parse_settings, split_assignments
 
@@ -92,21 +92,29 @@ def _frozen(base: Recipe, photos: Photos, encoder: Encoder) -> Recipe:
 
 
 def _fine_tuned(base: Recipe, photos: Photos, encoder: Encoder) -> Recipe:
-    """Train all weights, slowly; their average, with its statistics, makes the pseudo-labels (EMAN)."""
+    """Train all weights, from the classifier of the frozen encoder; blocks change less the lower they are. Batch norm
+    keeps its statistics, since an encoder stays in eval mode: features do not change before weights do."""
     return replace(
         base,
         image_size=min(photos.side, encoder.image_size),
         network=Choice("encoder", {"source": encoder.source, "architecture": encoder.architecture}),
+        first_classifier="fit",
         algorithm=Choice("fixmatch", {"threshold": 0.8}),
-        steps=2000,
+        correction=LINEAR.correction,
+        steps=300,
         labeled_batch=32,
-        unlabeled_batch=160,
-        learning_rate=0.01,
-        weight_decay=1e-4,
-        average_decay=0.99,
-        average_statistics=True,
+        unlabeled_batch=96,
+        optimizer="adamw",
+        learning_rate=3e-4,
+        arc=1.0,
+        warm_up=0.1,
+        weight_decay=0.05,
+        layer_decay=0.85,
+        clip=1.0,
+        average_decay=0.98,
         teacher="average",
-        checkpoint_every=500,
+        log_every=50,
+        checkpoint_every=100,
     )
 
 
@@ -231,8 +239,8 @@ def choose_with_start(
         return recipe, None
     # A frozen encoder is the default on every device; a trained one has settings of its own.
     alone = of_user(choose(photos, device, encoder, frozen=texts.get("frozen", "").lower() not in ("false", "0", "no")))
-    if alone.algorithm.name == "supervised" and alone.first_classifier == "graph" and "first_classifier" not in texts:
-        alone = replace(alone, first_classifier="random")  # the graph would have looked at the other photos
+    if alone.algorithm.name == SUPERVISED and "first_classifier" not in texts:
+        alone = on_labels_alone(alone)
     learns_labels = find("algorithm", alone.algorithm.name).learns_labels
     if named == "" or encoder is not None or not learns_labels or not starts_by_itself(photos, device):
         return alone, None

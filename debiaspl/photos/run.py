@@ -3,7 +3,7 @@
 import re
 import shutil
 import signal
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -14,6 +14,7 @@ import torch
 from debiaspl._measures import Cells
 from debiaspl.data import UNLABELED, GivenLabels, ImageSet, NoLabels, Task
 from debiaspl.deploy.saved import hand_out
+from debiaspl.features.begin import begin
 from debiaspl.features.crosscheck import SUPERVISED, Candidate, choose
 from debiaspl.photos.check import TRAINED_WITH, Check, Outcome, check_for, cross_check, methods_to_compare
 from debiaspl.photos.choose import START_FOLDER
@@ -25,8 +26,8 @@ from debiaspl.training.log import ProgressLine
 from debiaspl.training.loop import RunOptions, train_as
 from debiaspl.training.method import method_of
 
-CHECKS = "check"
-"""Folder of the folds, below that of the run."""
+CHECKS, FROZEN = "check", "frozen"
+"""Folders of the folds and of the fit of a frozen encoder, below that of the run."""
 
 
 def train_networks(
@@ -36,11 +37,12 @@ def train_networks(
     resume: bool,
     options: RunOptions,
     start: Recipe | None = None,
+    first: Callable[..., Outcome] | None = None,
 ) -> Outcome:
     """Train the recipe into ``out``, the supervised baseline into ``out/supervised`` and, where labels are
     cross-checked, a run for each fold into ``out/check``. Runs that have ended are not repeated. Where they begin with
-    a ``start`` of their own, that is trained first, into ``out/start``. Where the baseline is significantly better on
-    the labels, it is used instead."""
+    a ``start`` of their own, that is trained first, into ``out/start``; ``first`` fits the frozen encoder, which they
+    fine-tune, into ``out/frozen``. Where the fit or the baseline is significantly better on the labels, it is used."""
     refuse_random_features(recipe)
     run = Run.at(out, recipe, resume)
     ended = run.results()
@@ -56,13 +58,16 @@ def train_networks(
         if start is not None and ended is None:
             told = replace(options, part="1 of 2: learning features", after=numbered.left / _images_a_step(start))
             train_as(told, start, out / START_FOLDER, images)
+        fits = [] if first is None else [first(out=out / FROZEN).chosen]
         results = [_trained(one, out, options, check, images, numbered, folder) for folder, one in methods.items()]
     except KeyboardInterrupt:  # between two runs, or for the second time
         raise Interrupted(f"Stopped. Resume with: {options.go_on}", signal.SIGINT) from None
-    candidates = tuple(
+    before = [replace(one, name=FROZEN, folder=FROZEN) for one in fits]
+    trained = [
         Candidate(method_of(one), _confusion(result), frozenset(result["check"].get("right", ())), folder=folder)
         for (folder, one), result in zip(methods.items(), results, strict=True)
-    )
+    ]
+    candidates = (*trained[:-1], *before, trained[-1])
     chosen = choose(candidates, check.folds > 0)
     hand_out(out, chosen.folder)
     return Outcome(candidates, check, chosen, results[-1])
@@ -115,13 +120,13 @@ def _trained(
         below = out / CHECKS / fold_name(recipe, fold)
         part = _with_fold(recipe, check.folds, fold)
         told = replace(numbered.next(options, part, f", fold {fold + 1} of {check.folds}"), end=_end_of_fold)
-        parts.append(train_as(told, part, below, images))
+        parts.append(train_as(told, part, below, images, begin))
         _check_labels(parts[-1], part, images, out)
         # The models of folds are not needed, and may be large.
         (below / "model.safetensors").unlink(missing_ok=True)
         shutil.rmtree(below / "checkpoint", ignore_errors=True)
     last = replace(numbered.next(options, recipe), end=partial(_end, check, parts))
-    return train_as(last, recipe, out / folder, images)
+    return train_as(last, recipe, out / folder, images, begin)
 
 
 def read_photos(recipe: Recipe) -> ImageSet:

@@ -109,7 +109,7 @@ def mean_features(model: Network, images: ImageSet, group: Group = ALONE) -> Ten
     return (total / count).float().to(images.labels.device)
 
 
-RANDOM, MEANS, PROBE, TEXT, COOP = "random", "means", "probe", "text", "coop"
+RANDOM, MEANS, PROBE, FIT, TEXT, COOP = "random", "means", "probe", "fit", "text", "coop"
 NAMED = TEXT, COOP
 """Those that begin with class names."""
 
@@ -126,7 +126,9 @@ def first_classifier(recipe: Recipe, network: Network, task: Task) -> dict[str, 
             f"first_classifier is {kind}, but {recipe.algorithm.name} learns only features and trains no classifier. "
             "Use first_classifier=random."
         )
-    _check_features(recipe, network, task, f"first_classifier is {kind}")
+    if kind == FIT:
+        raise ValueError("first_classifier is fit, which the command can: debiaspl train PHOTOS --fine-tune.")
+    check_features(recipe, network, task, f"first_classifier is {kind}")
     encoder = deepcopy(network).eval()
     if kind in NAMED:
         head = _of_text(recipe, encoder, task)
@@ -136,7 +138,8 @@ def first_classifier(recipe: Recipe, network: Network, task: Task) -> dict[str, 
     elif kind == PROBE:
         head = probe(network.head, *labeled_features(encoder, task.labeled))
     else:
-        features, given, graph = _graph(encoder, task, recipe.fit_on)
+        features, given = all_features(encoder, task, recipe.fit_on)
+        graph = Graph.of(features)
         likely = graph.most_likely(given, task.labeled.num_classes)[1]
         label = torch.where(given >= 0, given, likely.to(given.device))
         weights = ridge_weights(graph.units, label, task.labeled.num_classes)
@@ -163,10 +166,10 @@ def graph_hints(recipe: Recipe, network: Network, task: Task) -> Hints:
 
     Every rank computes the same, and uses the result of the first.
     """
-    _check_features(recipe, network, task, f"{recipe.algorithm.name} learns from labels propagated over a graph")
+    check_features(recipe, network, task, f"{recipe.algorithm.name} learns from labels propagated over a graph")
     encoder, chosen = deepcopy(network).eval(), _some(task.unlabeled, recipe.fit_on)
-    _, given, graph = _graph(encoder, task, recipe.fit_on)
-    classes = task.labeled.num_classes
+    features, given = all_features(encoder, task, recipe.fit_on)
+    graph, classes = Graph.of(features), task.labeled.num_classes
     # Uniform for a file that cannot be read.
     confidence, label = torch.full((len(task.unlabeled),), 1 / classes), torch.zeros(len(task.unlabeled)).long()
     if len(chosen) == len(task.unlabeled):
@@ -182,14 +185,11 @@ def graph_hints(recipe: Recipe, network: Network, task: Task) -> Hints:
     return Hints(ranks.of_first(label.to(where)), ranks.of_first(confidence.to(where)))
 
 
-def _graph(network: Network, task: Task, fit_on: int) -> tuple[Tensor, Tensor, Graph]:
-    """Features of the labeled images and then of (some of) the unlabeled ones; their labels, -1 for none; and the
-    graph."""
+def all_features(network: Network, task: Task, fit_on: int) -> tuple[Tensor, Tensor]:
+    """Features of the labeled images and then of (some of) the unlabeled ones; and their labels, -1 for none."""
     labeled, labels = labeled_features(network, task.labeled)
     unlabeled, _ = labeled_features(network, _some(task.unlabeled, fit_on))
-    features = torch.cat((labeled, unlabeled))
-    given = torch.cat((labels, labels.new_full((len(unlabeled),), UNLABELED)))
-    return features, given, Graph.of(features)
+    return torch.cat((labeled, unlabeled)), torch.cat((labels, labels.new_full((len(unlabeled),), UNLABELED)))
 
 
 def _of_text(recipe: Recipe, network: Network, task: Task) -> nn.Linear:
@@ -234,7 +234,7 @@ def refuse_random_features(recipe: Recipe) -> None:
         _refuse_without_start(recipe, f"first_classifier is {recipe.first_classifier}")
 
 
-def _check_features(recipe: Recipe, network: Network, task: Task, what: str) -> None:
+def check_features(recipe: Recipe, network: Network, task: Task, what: str) -> None:
     if not task.labeled.is_encoded and type(network).load_pretrained is Network.load_pretrained:
         _refuse_without_start(recipe, what)
 

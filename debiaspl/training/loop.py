@@ -13,6 +13,7 @@ from debiaspl.data import digest
 from debiaspl.files import digest_if_there
 from debiaspl.models import start_digest
 from debiaspl.models.start import HEAD
+from debiaspl.training.classifier import first_classifier
 from debiaspl.training.evaluate import WITHOUT_LABELS, End, about, evaluate, measured, mode, on_the_test_set, timing
 from debiaspl.training.group import TIMEOUT, Group, joined
 from debiaspl.training.log import Log, ProgressLine, event_files, summary_writer
@@ -21,7 +22,7 @@ from debiaspl.training.parts import OwnCode, allowed_network
 from debiaspl.training.process import Interrupted, RunError, find_device, stop_requests
 from debiaspl.training.recipe import Recipe
 from debiaspl.training.run import Checkpoint, Run, checkpoint_steps
-from debiaspl.training.step import Step
+from debiaspl.training.step import Begin, Step
 from debiaspl.training.tasks import Data, given_task, task_of
 
 OnLog = Callable[[dict[str, Any]], None]
@@ -96,8 +97,15 @@ def train(
     return train_as(options, recipe, out, data)
 
 
-def train_as(options: RunOptions, recipe: Recipe, out: str | Path, data: Data | None = None) -> dict[str, Any]:
-    """``train`` for other packages of debiaspl. ``data`` must be the data that the recipe names, already loaded."""
+def train_as(
+    options: RunOptions,
+    recipe: Recipe,
+    out: str | Path,
+    data: Data | None = None,
+    begin: Begin = first_classifier,
+) -> dict[str, Any]:
+    """``train`` for other packages of debiaspl. ``data`` must be the data that the recipe names, already loaded;
+    ``begin`` is as in ``Step``."""
     where = find_device(options.device)
     if options.tensorboard:
         summary_writer()  # raises if it is not installed, before anything is written
@@ -117,7 +125,7 @@ def train_as(options: RunOptions, recipe: Recipe, out: str | Path, data: Data | 
         task = task_of(recipe, data)
         begun = bool(group.from_first(checkpoint_steps(run.folder / "checkpoint") if group.first else None))
         # A run that cannot be built leaves no folder behind.
-        step = Step(recipe, task, where, options.workers, not options.eager, not begun, group)
+        step = Step(recipe, task, where, options.workers, not options.eager, not begun, group, begin)
         try:
             with run.begin(recipe) if group.first else nullcontext():
                 return _train(recipe, run, step, group, options)

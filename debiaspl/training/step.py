@@ -1,6 +1,6 @@
 """One training step, and all state that it changes."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from typing import Any
@@ -36,6 +36,8 @@ from debiaspl.training.update import Update, rate
 
 NOTHING = Drawn(torch.empty(0, dtype=torch.int64), (), {})
 """The labeled images of a step without any."""
+Begin = Callable[[Recipe, Network, Task], Mapping[str, Tensor]]
+"""Makes the weights of the first classifier, by name, for a network with good features."""
 
 
 class Step:
@@ -48,9 +50,8 @@ class Step:
     and can be loaded with any other number of ranks.
 
     A step that is not ``fresh`` gets its weights from ``load``, and reads no initial weights from files. The ranks of
-    its ``group`` share work on whole sets; without a group, each rank does all of it. ``begin`` are the weights of the
-    first classifier, by name, instead of those that the recipe names. A step that is not ``monitored`` sums up nothing
-    for a log.
+    its ``group`` share work on whole sets; without a group, each rank does all of it. ``begin`` makes the first
+    classifier, unless it is random. A step that is not ``monitored`` sums up nothing for a log.
     """
 
     def __init__(
@@ -62,7 +63,7 @@ class Step:
         record: bool = True,
         fresh: bool = True,
         group: Group = ALONE,
-        begin: Mapping[str, Tensor] | None = None,
+        begin: Begin = first_classifier,
         monitored: bool = True,
     ) -> None:
         self.recipe, self.device, self.task, self.workers = recipe, device, task.to(device), workers
@@ -78,7 +79,7 @@ class Step:
         self._begin_with(self.start)
         self.student.to(device)
         if fresh and recipe.first_classifier != RANDOM:
-            self._begin_with(first_classifier(recipe, self.student, self.task) if begin is None else begin)
+            self._begin_with(begin(recipe, self.student, self.task))
         self.average = Average(self.student, recipe.average_decay, recipe.average_statistics)
         hinted = self._with_hints(fresh)
         self.algorithm = algorithm_of(recipe, hinted, self.student.num_features).to(device)
@@ -319,9 +320,9 @@ def _under(prefix: str, state: Mapping[str, Tensor]) -> dict[str, Tensor]:
     return {name.removeprefix(prefix): value for name, value in state.items() if name.startswith(prefix)}
 
 
-def fit(recipe: Recipe, task: Task, device: torch.device, begin: Mapping[str, Tensor] | None = None) -> Step:
+def fit(recipe: Recipe, task: Task, device: torch.device, begin: Begin = first_classifier) -> Step:
     """Train in memory, without a folder or a log. Returns the step after the last one; its ``finished()`` is the model.
-    ``begin`` is the first classifier, instead of the one that the recipe names."""
+    ``begin`` makes the first classifier."""
     step = Step(recipe, task, device, begin=begin, monitored=False)
     for number in range(recipe.steps):
         step(number)

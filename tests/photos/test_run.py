@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 import shutil
 
 import pytest
@@ -15,11 +16,12 @@ from debiaspl.photos import check, run, survey as survey_module
 from debiaspl.photos.check import check_for
 from debiaspl.photos.choose import choose
 from debiaspl.photos.survey import survey
-from debiaspl.training import Choice, Recipe
+from debiaspl.training import Choice, Recipe, Run
 from debiaspl.training.log import ProgressLine
 from debiaspl.training.loop import RunOptions
 from debiaspl.training.method import method_of
 from debiaspl.training.settings import parse_settings
+from debiaspl.training.step import Step
 from tests.encoders.tiny import save
 from tests.photos.user import debiaspl
 
@@ -117,6 +119,42 @@ def test_what_a_gpu_would_do_fine_tunes_the_encoder(kind, place, tmp_path):
     for name, after in model.network.encoder.named_parameters():
         torch.testing.assert_close(after, before[name], rtol=0.1, atol=0.05)
     assert any(not torch.equal(after, before[name]) for name, after in model.network.encoder.named_parameters())
+
+
+@pytest.mark.slow
+def test_fine_tuning_begins_with_the_frozen_fit_and_a_stopped_one_goes_on_to_the_same_bits(
+    place, tmp_path, monkeypatch
+):
+    """Stopped in a fold, after its first checkpoint; and the model of the run is as any other."""
+    where = "train", place / "photos", "--labels", place / "labels.csv", "--encoder", place / "encoder", "--fine-tune"
+    few = "steps=4", "checkpoint_every=2", "labeled_batch=4", "unlabeled_batch=6"
+    asked = *where, "--device", "cpu", *(part for text in few for part in ("--set", text))
+    whole, out = tmp_path / "whole", tmp_path / "stopped"
+    ran = debiaspl(*asked, "--out", whole)
+    assert ran.exit_code == 0, ran.output
+    assert re.findall(r"^(supervised|frozen|debiaspl) ", ran.output, re.M) == ["supervised", "frozen", "debiaspl"]
+    begins = {
+        method: Run(whole / folder).recipe().first_classifier for method, folder in (("", ""), ("s", "supervised"))
+    }
+    assert begins == {"": "fit", "s": "probe"}
+    assert "the encoder as it is" in (whole / "report.html").read_text()
+    calls = []
+    original = Step.__call__
+
+    def stopping(step, number):
+        calls.append(step.task.labeled.is_encoded)
+        if calls.count(False) == 19:  # of image steps: after four runs of the baseline, in the first fold
+            raise KeyboardInterrupt
+        original(step, number)
+
+    monkeypatch.setattr(Step, "__call__", stopping)
+    assert debiaspl(*asked, "--out", out).exit_code == 130
+    monkeypatch.setattr(Step, "__call__", original)
+    assert debiaspl(*asked, "--out", out, "--resume").exit_code == 0
+    for file in ("predictions.csv", "model.safetensors", "supervised/predictions.csv", "frozen/predictions.csv"):
+        assert (out / file).read_bytes() == (whole / file).read_bytes(), file
+    assert debiaspl("predict", out, place / "photos", "--out", tmp_path / "predicted.csv").exit_code == 0
+    assert debiaspl("export", out, tmp_path / "model.pt2").exit_code == 0
 
 
 def test_eager_reaches_every_step_and_a_run_that_is_not_there_is_told(place, tmp_path, monkeypatch):

@@ -1,5 +1,6 @@
 """Logistic regression and the search of the linear probe, with plain loops over Python floats."""
 
+import math
 from collections.abc import Callable
 
 from tests.reference.paper import Vector, cross_entropy
@@ -39,3 +40,18 @@ def best_power(accuracy: Callable[[float], float]) -> float:
         else:
             high = (low + high) / 2
     return min(power for power in tried if tried[power] == max(tried.values()))
+
+
+def of_mean_length(
+    rows: list[Vector], mean: Vector, gain: float, weight: list[Vector], bias: Vector, temperature: float
+) -> list[Vector]:
+    """Logits / T of a classifier of gain (x - mean) / length, with the mean length of all rows in place of each."""
+    centred = [[value - middle for value, middle in zip(row, mean, strict=True)] for row in rows]
+    length = sum(math.sqrt(sum(value**2 for value in row)) for row in centred) / len(rows)
+    return [
+        [
+            (gain / length * sum(w * x for w, x in zip(own, row, strict=True)) + shift) / temperature
+            for own, shift in zip(weight, bias, strict=True)
+        ]
+        for row in centred
+    ]

@@ -21,10 +21,11 @@ from debiaspl.report.runs.methods import flat
 from debiaspl.report.runs.record import RunRecord, read_run
 from debiaspl.training.method import method_of
 
-SUPERVISED = "supervised"
-"""The folder of the model that a run was compared with, if it is a run of its own."""
+SUPERVISED, FROZEN = "supervised", "frozen"
+"""The folders of the models that a run was compared with, if they are runs of their own."""
 IN_WORDS = {
     "supervised": "labels only",
+    FROZEN: "the encoder as it is",
     GRAPH: "labels spread to similar photos",
     "debiaspl": "DebiasPL: labels and all other photos",
 }
@@ -53,9 +54,13 @@ def is_of_photos(run: RunRecord) -> bool:
 
 def compared_runs(run: RunRecord) -> list[RunRecord]:
     """The runs that this one was compared with, and, last, itself."""
-    folder = run.folder / SUPERVISED
-    supervised = read_run(folder) if (folder / "config.json").exists() else None
-    return [run] if supervised is None or supervised.results is None else [supervised, run]
+    supervised = _ended(run.folder / SUPERVISED)
+    return [run] if supervised is None else [supervised, run]
+
+
+def _ended(folder: Path) -> RunRecord | None:
+    run = read_run(folder) if (folder / "config.json").exists() else None
+    return None if run is None or run.results is None else run
 
 
 def photo_values(run: RunRecord, classes: list[str], find: Find | None = None) -> dict[str, Any]:
@@ -102,7 +107,9 @@ def _models(run: RunRecord, check: Mapping[str, Any]) -> list[Model]:
     if candidates and len(candidates) == len(told or ()):
         return candidates
     runs, chosen = compared_runs(run), chosen_folder(run.folder)
-    names = [*(one.name for one in runs[:-1]), method_of(run.recipe)]
+    if (frozen := _ended(run.folder / FROZEN)) is not None:
+        runs.insert(-1, frozen)
+    names = [*(one.folder.name for one in runs[:-1]), method_of(run.recipe)]
     pairs = [
         (name, one.folder == chosen, (one.results or {})["confusion"]) for name, one in zip(names, runs, strict=True)
     ]
