@@ -161,10 +161,7 @@ class _Unpickler(pickle.Unpickler):
 
 
 def unpickle(content: bytes, file: object) -> dict[bytes, Any]:
-    """The dictionary in a CIFAR pickle, with its keys as bytes; ``file`` is its name for messages.
-
-    Values are numbers, bytes, strings, lists, dictionaries and arrays of bytes.
-    """
+    """The dictionary in a CIFAR pickle, with its keys as bytes; ``file`` is its name for messages."""
     try:
         if sum(operation.name in _CONTAINERS for operation, _, _ in pickletools.genops(content)) > MOST_CONTAINERS:
             raise DataError(f"it contains more than {MOST_CONTAINERS:,} lists, tuples and dictionaries")

@@ -52,12 +52,9 @@ ImageFileOrBytes = str | os.PathLike[str] | bytes
 
 
 def decode(path_or_bytes: ImageFileOrBytes, size: tuple[int, int] | None, channels: int = 3) -> Tensor:
-    """The image as uint8, (channels, height, width); ``size`` is (height, width), or None for the original size.
-
-    It is rotated by its EXIF tag; of several frames the first is used; 16 bits are scaled to 8; transparent pixels
-    become white. For ``size``, the image is scaled until it just covers it, with its proportions, and cropped to the
-    centre.
-    """
+    """The image as uint8, (channels, height, width), rotated by its EXIF tag; of several frames the first; 16 bits are
+    scaled to 8; transparent pixels become white. For a ``size``, (height, width), it is scaled until it just covers it,
+    with its proportions, and cropped to the centre."""
     if channels not in (1, 3) or (size is not None and min(size) < 1):
         raise DataError(f"channels is {channels} and size is {size}, expected 1 or 3 channels, and 1 pixel or more.")
     return _tensor(open_image(path_or_bytes, size, channels))
@@ -171,10 +168,8 @@ def _orientation(image: Image.Image) -> int:
 
 
 def _draft(image: ImageFile.ImageFile, size: tuple[int, int] | None) -> tuple[float, float]:
-    """Make a JPEG far larger than ``size`` load at 1/2, 1/4 or 1/8; return the exact width and height at that scale.
-
-    They may be fractions: 20 rows at 1/8 give 3 rows, of which the last one counts half.
-    """
+    """Make a JPEG far larger than ``size`` load at 1/2, 1/4 or 1/8; return the exact width and height at that scale:
+    20 rows at 1/8 give 3 rows, of which the last one counts half."""
     if size is not None and isinstance(image, JpegImagePlugin.JpegImageFile):
         # Twice the size needed, so that the last halving is done by the resize, not by the coarser JPEG blocks.
         scale = 2 * max(size[1] / image.width, size[0] / image.height)
@@ -222,11 +217,8 @@ def resized(images: Tensor, size: tuple[int, int]) -> Tensor:
 
 
 class _PillowKeepsQuiet:
-    """Silences Pillow's warnings about odd tags in photos and about large images, which the limit above handles.
-
-    Python's ``catch_warnings`` is not thread-safe, so the first thread that enters sets the filter and the last one
-    that leaves removes it.
-    """
+    """Silences Pillow's warnings about odd tags in photos and about large images, which the limit above handles. As
+    ``catch_warnings`` is not thread-safe, the first thread that enters sets the filter and the last removes it."""
 
     def __init__(self) -> None:
         self._lock, self._inside = threading.Lock(), 0

@@ -94,9 +94,8 @@ def feed(
     With several ranks, ``batch`` is the joint batch, and each rank gets its part. With the ``classes`` of the images,
     every class is drawn equally often.
 
-    If the images are on the device, a batch contains only their positions, and ``look_up(positions)``, with positions
-    on the device, returns the pictures. So a recorded step can be replayed for other positions. Otherwise ``look_up``
-    is None.
+    If the images are on the device, a batch contains only their positions, and ``look_up(positions)`` returns the
+    pictures, so that a recorded step can be replayed for other positions. Otherwise ``look_up`` is None.
     """
     part = batch, seed, ranks.own(), ranks.count()
     stream = IndexStream(len(images), *part) if classes is None else BalancedStream(classes, *part)
@@ -226,12 +225,9 @@ def _follow_the_parent(worker: int) -> None:
 
 
 def load_crops(images: LazyImages, positions: Tensor, seed: int, out: Tensor) -> _Summary:
-    """Read these images, and write random resized crops of each into ``out``, uint8, (crops, N, C, H, W).
-
-    Each image has its own generator: the first is seeded with ``seed``, the others with the following numbers. A file
-    that cannot be read is replaced by the next readable one, so that batches keep their size. Returns the positions of
-    the images that were used, and why others could not be read.
-    """
+    """Read these images, and write random resized crops of each into ``out``, uint8, (crops, N, C, H, W): the generator
+    of the first is seeded with ``seed``, the others with the following numbers. A file that cannot be read is replaced
+    by the next readable one. Returns the positions of the images that were used, and why others were not."""
     used: list[int] = []
     skipped: dict[int, str] = {}
     arrays, (height, width) = out.numpy(), images.size
@@ -258,10 +254,8 @@ def _next_readable(images: LazyImages, position: int, skipped: dict[int, str]) -
 
 
 def resized_crop_box(width: int, height: int, random: Random) -> tuple[float, float, float, float]:
-    """Left, top, right, bottom of a random part with 20 to 100 % of the area and an aspect ratio of 3:4 to 4:3.
-
-    The weak view of the ImageNet recipes. Ten draws; if none fits, the largest centred part with an allowed ratio.
-    """
+    """Left, top, right, bottom of a random part with 20 to 100 % of the area and an aspect ratio of 3:4 to 4:3: the
+    weak view of the ImageNet recipes. Ten draws; if none fits, the largest centred part with an allowed ratio."""
     for _ in range(10):
         area = width * height * random.uniform(0.2, 1.0)
         ratio = math.exp(random.uniform(math.log(3 / 4), math.log(4 / 3)))

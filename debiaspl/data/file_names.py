@@ -126,8 +126,7 @@ class FileNames:
 
     @cached_property
     def _uploads(self) -> dict[str, str]:
-        """Uploading drops the folder of a file and changes special characters: the new name -> the file, or empty if
-        several fit."""
+        """Uploading drops folders and changes special characters: new name -> the file, or empty if several fit."""
         found: dict[str, str] = {}
         for file in self._files:
             name = _uploaded_name(file)

@@ -94,8 +94,7 @@ _MNIST_MD5 = {
 
 
 def read_mnist(place: Path, train: int = 60_000, test: int = 10_000) -> TrainTest:
-    """MNIST (LeCun, Cortes and Burges): 28x28 grey digits in four idx files, .gz; ``train`` and ``test`` are the
-    numbers of images in its files."""
+    """MNIST (LeCun, Cortes and Burges): 28x28 grey digits in four idx files, .gz, of so many images."""
     return TrainTest(_mnist_part(place, "train", "train", train), _mnist_part(place, "t10k", "test", test))
 
 

@@ -109,8 +109,7 @@ class ImageSet:
     @classmethod
     def of(cls, images: Any, labels: Any, classes: Sequence[str] = ()) -> "ImageSet":
         """An image set from arrays: images (N, H, W), (N, H, W, C) or (N, C, H, W) of bytes, or of numbers from 0 to
-        1; a class number for each, -1 for none. Without ``classes``, class names are the numbers. ``labels`` is None if
-        no image has one."""
+        1; a class number for each, -1 for none, or None for all. Without ``classes``, their names are the numbers."""
         pixels = _pixels(_tensor("images", images))
         check_pixels(pixels)
         numbers = torch.full((len(pixels),), UNLABELED) if labels is None else _tensor("labels", labels)

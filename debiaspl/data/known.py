@@ -28,11 +28,8 @@ Watch = Callable[[str, int, int | None], None]
 
 
 def load(name: str, root: Path | str | None = None) -> TrainTest:
-    """Load a known set by name.
-
-    It is searched in the folder ``$DEBIASPL_DATA``, in ``~/.cache/debiaspl``, and in ``root`` if given, which may also
-    be the set's own folder.
-    """
+    """Load a known set by name. It is searched in the folder ``$DEBIASPL_DATA``, in ``~/.cache/debiaspl``, and in
+    ``root`` if given, which may also be the set's own folder."""
     if name == "digits":
         return digits()
     known, own = known_set(name), None if root is None else Path(root).expanduser()
@@ -78,8 +75,7 @@ def find(known: KnownSet, folders: list[Path], own: Path | None = None) -> Path 
 def get(
     known: KnownSet, root: Path | None = None, watch: Watch | None = None, timeout: float = 30.0
 ) -> tuple[Path, bool]:
-    """Download a set into ``root``, or into the first data folder, unless it is there. Returns where it is, and whether
-    it was downloaded."""
+    """Download a set into ``root`` or the first data folder, unless it is there; its place, and whether it is new."""
     place = find(known, data_folders()) if root is None else find(known, [], root)
     if place is not None:
         return place, False

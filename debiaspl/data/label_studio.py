@@ -16,8 +16,7 @@ Given = tuple[str, str, str]
 
 
 def read_tasks(table: Path, file_key: str | None, label_key: str | None) -> Iterator[Given]:
-    """The answers, one row per choice. The keys are those of the file and of the choice, if they are not the default
-    ones."""
+    """The answers, one row per choice; the keys are those of the file and of the choice, unless they are the usual."""
     text = read_text(table, "an export of Label Studio").removeprefix("\ufeff")
     try:
         tasks = json.loads(text)

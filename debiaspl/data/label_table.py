@@ -115,8 +115,7 @@ class LabelText:
 
 
 def read_label_table(table: Path, columns: Columns = USUAL) -> tuple[list[LabelRow], tuple[str, ...]]:
-    """All rows that name an image, and what was assumed about the table to read them. It does not check that the images
-    exist."""
+    """All rows that name an image, existing or not, and what was assumed about the table to read them."""
     if table.suffix.lower() == ".json":
         tasks = list(read_tasks(table, columns.file, columns.label))
         rows = [LabelRow(place, name, class_name(label.strip())) for place, name, label in tasks]
@@ -218,8 +217,7 @@ class Matched:
 
 
 def match_files(table: Path, rows: Iterable[LabelRow], names: FileNames, allow_absent: bool = False) -> Matched:
-    """The labels of the files. Raises if a file has two labels, or if files do not exist, unless that is allowed and
-    some do."""
+    """The labels of the files. Raises if one has two, or if files are absent, unless that is allowed and some exist."""
     labels: dict[str, str | None] = {}
     places: dict[str, str] = {}
     missing: list[str] = []

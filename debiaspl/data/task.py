@@ -134,9 +134,8 @@ class Hints(NamedTuple):
 class Task:
     """The data of a run: labeled images, images whose labels are hidden, and test images.
 
-    ``Task.of`` makes one from a set and a protocol, ``Task.of_given`` from images of which some are labeled.
-    ``Task.of_unlabeled`` makes one without labels, for self-supervised algorithms: its labeled and test sets are empty,
-    and it has no classes.
+    ``Task.of`` makes one from a set and a protocol, ``Task.of_given`` from images of which some are labeled,
+    ``Task.of_unlabeled`` one without labels and classes, whose labeled and test sets are empty.
     """
 
     labeled: ImageSet
@@ -179,10 +178,7 @@ class Task:
         cls, images: ImageSet, protocol: GivenLabels | None = None, seed: int = 0, validation: float = 0.0
     ) -> "Task":
         """A task from images with user-provided labels. What is held out is the test set; without folds, the labeled
-        images are used instead, which says nothing about other photos.
-
-        The true labels of the other images are not known; those of held-out ones are for monitors.
-        """
+        images are used instead, which says nothing about other photos."""
         protocol = protocol or GivenLabels()
         split, held_out = protocol.split(images.labels, seed), protocol.held_out(images.labels, seed)
         validated = None

@@ -98,8 +98,7 @@ def cell(text: str, separator: str = ",") -> str:
 
 
 def _remembered(text: str, taken: list[str]) -> Iterator[str]:
-    """Lines for a csv reader, which are also kept in ``taken`` until it has made a row. The byte order mark is not part
-    of the first cell."""
+    """Lines for a csv reader, without a byte order mark, which are kept in ``taken`` until it has made a row."""
     for number, line in enumerate(io.StringIO(text, newline="")):
         taken.append(line)
         yield line if number else line.removeprefix("\ufeff")
@@ -123,10 +122,8 @@ def means_no_value(name: str) -> bool:
 
 
 def read_class_names(text: str) -> tuple[str, ...]:
-    """Parse ``--classes``: names separated by commas, or the path of a file with one name per line.
-
-    A name that contains a comma, or begins with a quote, must be in quotes: ``owl,"heron, grey"``.
-    """
+    """Parse ``--classes``: names separated by commas, or the path of a file with one name per line. A name with a
+    comma, or that begins with a quote, must be in quotes: ``owl,"heron, grey"``."""
     if os.path.isfile(text):
         return class_names_in(Path(text))
     try:

@@ -14,10 +14,8 @@ from debiaspl.debias.correction import within
 
 
 class Encoder(nn.Module, ABC):
-    """``encoder.embed(images)`` returns features, (N, num_features), of images scaled by ``debiaspl.models.scale``.
-
-    Images of another size than ``image_size`` are resized inside, so that small photos can stay small in a run.
-    """
+    """``encoder.embed(images)`` returns features, (N, num_features), of images scaled by ``debiaspl.models.scale``,
+    which are resized to ``image_size`` inside, so that small photos can stay small in a run."""
 
     gain: Tensor
     offset: Tensor

@@ -63,9 +63,7 @@ def features_of(
     images: ImageSet, encoder: Encoder, folder: Path | str, watch: Watch = lambda done, total: None
 ) -> ImageFeatures:
     """Features of every image; those that ``folder`` has for this encoder and image size are not computed again.
-
-    ``watch(done, total)`` is called after every batch. If it raises, to stop, what is done is kept.
-    """
+    ``watch`` is called after every batch. If it raises, to stop, what is done is kept."""
     encoding = Encoding(images, encoder, Path(folder), watch)
     encoding.values = _table(len(images), encoding.folder)
     encoding.run()

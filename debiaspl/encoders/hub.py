@@ -1,8 +1,5 @@
-"""Models of the Hugging Face hub, or of a folder, with ``transformers``. None of their code is executed.
-
-It works without torchvision: it only uses the model classes, and mean, deviation and size from
-``preprocessor_config.json``.
-"""
+"""Models of the Hugging Face hub, or of a folder, with ``transformers``. None of their code is executed. It needs no
+torchvision: only the model classes are used, and mean, deviation and size in ``preprocessor_config.json``."""
 
 import json
 import logging

@@ -40,8 +40,7 @@ class TextSide:
 
     @torch.no_grad()
     def classifier(self, classes: Sequence[str], templates: Sequence[str] = TEMPLATES["general"]) -> TextClassifier:
-        """For each class, the mean of the normalised features of its templates, normalised again; ``snow_owl`` is read
-        as ``snow owl``."""
+        """For each class, the mean of the normalised features of its templates, normalised; _ is read as a space."""
         texts = (filled(templates, name.replace("_", " ")) for name in classes)
         features = [self.features(self.tokens(each)) for each in texts]
         directions = torch.stack([F.normalize(each.mean(0), dim=-1) for each in features])
@@ -66,8 +65,7 @@ class TextSide:
 
 
 def text_side(name_or_folder: str, learned: bool = False) -> TextSide:
-    """The text part of this encoder. Raises ValueError if it cannot read text or, if words are to be ``learned``, is no
-    CLIP."""
+    """The text part of this encoder. Raises ValueError if it has none or, where words are ``learned``, is no CLIP."""
     if name_or_folder != NAME:
         with suppress(DataError, ImportError):  # also a tokenizer that is not installed
             side = TextSide(name_or_folder)

@@ -20,10 +20,7 @@ STEPS = 600
 
 @dataclass(frozen=True)
 class Pictures:
-    """Converts arrays of images, in scikit-learn's layout, into uint8 (N, C, H, W).
-
-    The scale is learned from the training images, so that later images are converted in the same way.
-    """
+    """Converts arrays of images, in scikit-learn's layout, to uint8 (N, C, H, W) by the range of those in fit."""
 
     shape: tuple[int, ...]
     """(H, W) or (H, W, C)."""

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from debiaspl._measures import Cells, mcnemar, wilson
+from debiaspl._measures import Cells, mcnemar
 from debiaspl.data import UNLABELED
 from debiaspl.data.task import fold_of
 from debiaspl.features.fit import Fitted, TableTask, fit_recipe
@@ -78,7 +78,7 @@ class Candidate:
     def measured(self) -> tuple[float, float, float]:
         """What it is judged by, 0 to 1, with its 95 % interval."""
         if self.optimise == PHOTOS:
-            return self.right / self.checked, *wilson(self.right, self.checked)
+            return self.confusion.accuracy, *self.confusion.interval
         counts = self.confusion.of_true[self.confusion.of_true > 0]
         recall = np.array([share for share in self.recall if share is not None])
         # A label more of each kind: of few labels that are all right, the next may be wrong.
@@ -173,14 +173,11 @@ def calibrate(logits: Tensor, label: Tensor, weight: Tensor) -> Calibrated:
     """The temperature with the smallest cross-entropy of held-out labels, (N,). ``weight``, (N,), is how many rows each
     of them stands for; ``logits`` are (N, C), and may be logarithms of probabilities."""
     logits, weight = logits.double(), weight.double() / weight.double().sum()
-    costs = [-(weight * _chosen((logits / t).log_softmax(-1), label)).sum() for t in TEMPERATURES]
+    chosen = ((logits / t).log_softmax(-1).gather(-1, label[:, None])[:, 0] for t in TEMPERATURES)
+    costs = [-(weight * log).sum() for log in chosen]
     best = float(TEMPERATURES[int(torch.stack(costs).argmin())])
     errors = [_error((logits / t).softmax(-1), label, weight) for t in (best, 1.0)]
     return Calibrated(round(best, 4), round(errors[0], 4), round(errors[1], 4), len(label))
-
-
-def _chosen(values: Tensor, label: Tensor) -> Tensor:
-    return values.gather(-1, label[:, None]).squeeze(-1)
 
 
 def _error(probabilities: Tensor, label: Tensor, weight: Tensor) -> float:

@@ -66,8 +66,7 @@ class Estimate:
 
 
 def held_out(table: FeatureTable, labels: Tensor, at_random: Tensor, seed: int = 0) -> HeldOut:
-    """Each label predicted by one of ten models that learn from the others. ``at_random``, (N,), are the rows that were
-    asked for at random."""
+    """Each label predicted by one of ten models that learn from the others; ``at_random``, (N,): asked at random."""
     rows = (labels >= 0).nonzero().flatten()
     table.sample(labels)
     held = HeldOut(rows, labels[rows], torch.zeros_like(rows), torch.zeros(len(rows)))

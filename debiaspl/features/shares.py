@@ -165,8 +165,7 @@ def _nearest(rows: Tensor, among: Tensor) -> Tensor:
 
 
 def _seem_drawn(true: Tensor, share: Tensor, variance: Tensor) -> bool:
-    """Whether labels could be a random draw: not as even as those chosen by hand, and as many of each class as
-    estimated."""
+    """Whether labels could be a random draw: not as even as by hand, and as many of each class as estimated."""
     from scipy.special import chdtr, chdtrc
 
     size, total = len(share), len(true)

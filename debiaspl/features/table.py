@@ -40,8 +40,7 @@ class FeatureTable:
         return len(self.features)
 
     def sample(self, labels: Tensor, fit_on: int | None = None) -> Tensor:
-        """The labels of the rows of the graph: of more than ``fit_on`` (by default as before), all with a label and
-        random others."""
+        """Labels of the rows of the graph: of more than ``fit_on`` (or as before), all labeled ones and some others."""
         known, fit_on = (labels >= 0).cpu(), fit_on or self.fit_on or Recipe.fit_on
         if self.fit_on != fit_on or int(known[self.chosen].sum()) < int(known.sum()):
             if len(self) > fit_on:

@@ -70,12 +70,9 @@ def directions(vectors: Tensor, mean: Tensor) -> Tensor:
 
 
 def nearest(units: Tensor, count: int, among: Tensor | None = None, exact: bool | None = None) -> Nearest:
-    """The ``count`` nearest rows for each row of ``units``, (N, D), which have length 1. Searches ``among``, (M, D), or
-    by default the other rows.
-
-    Small sets are compared pair by pair, large ones by cells (see ``EXACT``), unless ``exact`` is given. With cells
-    some neighbours are missed, and ``recall`` says how many were found.
-    """
+    """The ``count`` nearest rows for each row of ``units``, (N, D), which have length 1, in ``among``, (M, D), or by
+    default in the others. Small sets are compared pair by pair, large ones by cells (see ``EXACT``), unless ``exact``
+    is given. With cells some neighbours are missed, and ``recall`` says how many were found."""
     others = units if among is None else among
     there = len(others) - (among is None)
     if not 1 <= count <= there:

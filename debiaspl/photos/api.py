@@ -201,9 +201,8 @@ def report_of_photos(place: Path, photos: Path) -> Path:
 
 
 def encoder_or_none(photos: Photos, device: str, name: str | None, settings: Sequence[str] = ()) -> Encoder | None:
-    """The encoder, at the image size for these photos; None for a network that is trained from scratch, as ``none``
-    asks for. Without a name it is efficientnet-lite0, if that is installed and the settings name no other network and
-    no start."""
+    """The encoder, at the image size for these photos; None for a network that is trained from scratch (``none``).
+    Without a name it is efficientnet-lite0, if that is installed and the settings name no network and no start."""
     own_network = {key.partition(".")[0] for key in split_assignments(settings)} & {"network", "start"}
     if name is None and not own_network and lite0_is_installed():
         name = LITE0

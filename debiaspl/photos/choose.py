@@ -1,7 +1,4 @@
-"""Chooses a recipe for a folder of photos, by the photos, the machine and what the user sets.
-
-debiaspl train photos/ --labels labels.csv
-"""
+"""Chooses a recipe for a folder of photos, by the photos, the machine and what the user sets."""
 
 import re
 from collections.abc import Sequence
@@ -294,6 +291,5 @@ def starts_by_itself(photos: Photos, device: str) -> bool:
 
 
 def automatic_start(photos: Photos, device: str) -> Recipe:
-    """The start that ``debiaspl train PHOTOS`` trains itself. It uses no labels, so that it is the same for all
-    folds."""
+    """The start that ``debiaspl train PHOTOS`` trains itself; it uses no labels, so all folds have the same."""
     return replace(choose_start(photos, device), protocol=Choice("no-labels"))

@@ -99,11 +99,8 @@ def survey(
     allow_names: bool = False,
 ) -> Photos:
     """List a folder, or the names in a folder of features, and refuse doubtful class names unless they are allowed.
-    Only a few photos are opened, for their size.
-
-    ``folders`` says whether class folders beside a table are labels: ``use`` or ``ignore``; ``features`` is where
-    features are kept.
-    """
+    Only a few photos are opened, for their size. ``folders`` says whether class folders beside a table are labels:
+    ``use`` or ``ignore``; ``features`` is where features are kept."""
     if folders not in (None, "use", "ignore"):
         raise ValueError(f"folders is {folders!r}, expected use or ignore.")
     use = folders == "use"
@@ -115,11 +112,8 @@ def survey(
 
 
 def survey_for_start(folder: Path, table: Path | None, columns: Columns = USUAL, no_labels: bool = False) -> Photos:
-    """The same for features that are learned without labels: none are needed, and those that are there are kept.
-
-    Labels come from a table, or from folders where all of the images lie in class folders; two or more classes, or else
-    there are none. ``no_labels`` looks at neither.
-    """
+    """The same for features that are learned without labels: none are needed, and two or more classes are kept, from a
+    table, or from folders where all images lie in class folders. ``no_labels`` looks at neither."""
     if no_labels:
         return _surveyed(list_images(folder), None)
     if table is not None or columns != USUAL or (folder / "labels.csv").is_file():

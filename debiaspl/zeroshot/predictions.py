@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from debiaspl._measures import ALMOST_NONE, almost_none, distance, ratio, reference_name
+from debiaspl._measures import ALMOST_NONE, Cells, almost_none, distance, ratio, reference_name
 from debiaspl.data import UNLABELED, DataError
 from debiaspl.data.text import csv_line
 
@@ -152,15 +152,8 @@ class Row:
         }
         if self.truth is None:
             return values
-        right = self.label == self.truth
-        own = [right[self.truth == number].double() for number in range(self.num_classes)]
-        recall = [float(part.mean()) if len(part) else None for part in own]
-        known = self.truth >= 0
-        return values | {
-            "accuracy": float(right[known].double().mean()),
-            "recall": recall,
-            "evaluated": int(known.sum()),
-        }
+        found = Cells.of(self.truth, self.label, self.num_classes)
+        return values | {"accuracy": found.accuracy, "recall": found.recall, "evaluated": found.images}
 
     def cells(self) -> tuple[str, ...]:
         values = self.to_json()

@@ -66,9 +66,8 @@ class Student:
     def recipes(
         self, photos: Path, table: Path, images: int, encoder: Encoder, confidence: float | None = None
     ) -> dict[str, Recipe]:
-        """The recipe of each student. The first two only differ in the correction. ``table`` contains the training
-        labels. If they are given ones, a third uses the teacher's label, with at least this ``confidence``, where it is
-        itself not confident."""
+        """The recipe of each student. The first two only differ in the correction. ``table`` has the training labels.
+        If they are given ones, a third uses the teacher's label, from this ``confidence`` on, where it is unsure."""
         # A teacher's labels are as many of each class, and say nothing of how many photos there are. Measured in
         # results/zeroshot/made-teachers.json, and beside given labels in verdict.json.
         threshold, optimise = (0.7, PHOTOS) if confidence is None else (0.95, "")

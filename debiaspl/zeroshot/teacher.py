@@ -94,10 +94,8 @@ class ClipTeacher(EncodingTeacher):
 
 
 def find_teacher(name: str | None, side: int, folder: Path, device: torch.device | None = None) -> Teacher:
-    """``conse``, the default; a file of arrays; or a CLIP or SigLIP by hub name or folder.
-
-    ``side`` is that of the photos, and ``folder`` is where features are kept.
-    """
+    """``conse``, the default; a file of arrays; or a CLIP or SigLIP by hub name or folder. ``side`` is that of the
+    photos, and ``folder`` is where features are kept."""
     device = device or torch.device("cuda" if torch.cuda.is_available() else "cpu")
     if name is None or name.lower() == "conse":
         from debiaspl.zeroshot.conse import ConseTeacher

@@ -95,8 +95,7 @@ class TeacherVerdict:
 def judge(
     teacher: EncodingTeacher, images: ImageSet, predictions: Predictions, templates: Sequence[str]
 ) -> TeacherVerdict | None:
-    """The verdict on the teacher's ``predictions`` for ``images``, which it has just made with these templates; None if
-    there are too few images."""
+    """The verdict on ``predictions`` that the teacher has just made with these templates; None of too few images."""
     read = torch.tensor([place for place, name in enumerate(images.ids) if name not in predictions.skipped])
     if len(read) < LEAST_IMAGES:
         return None
