@@ -14,6 +14,7 @@ import pytest
 import typer
 
 import debiaspl
+from debiaspl.algorithms import ALGORITHMS, HINTED, STARTS
 from debiaspl.cli import app
 from debiaspl.recipes import RECIPES
 
@@ -140,3 +141,16 @@ def test_commands_and_recipes_do_not_grow_back_unseen():
     commands = typer.main.get_command(app).commands
     assert 10 < len(commands) <= 14, list(commands)
     assert 10 < len(RECIPES) <= 40, list(RECIPES)
+
+
+CHOOSES_AN_ALGORITHM = {"training/recipe.py", "training/parts.py", "training/method.py"}
+"""Defaults, and names of methods and parts."""
+
+
+def test_the_training_loop_knows_no_algorithm_by_name():
+    known = {*ALGORITHMS, *HINTED, *STARTS} - {"graph"}  # also a first classifier
+    for name in (name for name in nodes() if name.startswith("training/") and name not in CHOOSES_AN_ALGORITHM):
+        for node in nodes()[name]:
+            if isinstance(node, ast.ImportFrom):
+                assert not (node.module or "").startswith("debiaspl.algorithms."), name
+            assert not (isinstance(node, ast.Constant) and node.value in known), name

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from debiaspl.debias import ranks
 from debiaspl.debias.correction import at_least_float32, within
-from debiaspl.models.average import InEvalMode, as_buffers
+from debiaspl.models.average import as_buffers
 from debiaspl.models.network import NormActivateRows
 
 NONE = -1e4
@@ -134,25 +134,21 @@ def unit(vectors: Tensor) -> Tensor:
     return F.normalize(at_least_float32(vectors), dim=-1)
 
 
-class AveragedHead(InEvalMode):
-    """The moving average of a head, including its batch norm statistics (EMAN), in eval mode and without gradients.
-
-    Its values are float32 buffers: on a GPU the head itself has bfloat16 weights, in which an average would not move,
-    and an average is not a trained parameter.
-    """
+class AveragedHead(nn.Module):
+    """The moving average of a head without norms. Its values are float32 buffers: on a GPU the head itself has bfloat16
+    weights, in which an average would not move, and an average is not a trained parameter."""
 
     def __init__(self, head: nn.Module, decay: float) -> None:
         super().__init__()
         self.decay = within("key_decay", decay, "[0, 1)")
-        self.head = as_buffers(deepcopy(head).eval())
+        self.head = as_buffers(deepcopy(head))
 
     @torch.no_grad()
     def follow(self, head: nn.Module) -> None:
         """Update the average with the head's current values."""
-        now = {**dict(head.named_parameters()), **dict(head.named_buffers())}
-        for name, value in self.head.named_buffers():
-            value.lerp_(now[name].to(value.dtype), 1 - self.decay)
+        for value, now in zip(self.head.buffers(), head.parameters(), strict=True):
+            value.lerp_(now.to(value.dtype), 1 - self.decay)
 
+    @torch.no_grad()
     def forward(self, features: Tensor) -> Tensor:
-        with torch.no_grad():
-            return self.head(features)
+        return self.head(features)

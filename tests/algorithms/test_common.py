@@ -156,6 +156,7 @@ WRONG: dict[str, dict[str, Any]] = {
     "abc": {"ramp_up": 2.0},
     "acr": {"tau": -1.0, "begin": 2.0, "momentum": 1.0, "strong_views": 0},
     "adamatch": {"ramp_up": -1},
+    "distill": {"temperature": 0, "labeled_weight": -1},
     "comatch": {"own_share": 2, "temperature": 0, "memory": 0},
     "contrastmatch": {
         "contrast_until": 0.0,

@@ -9,7 +9,6 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from debiaspl.algorithms import ALGORITHMS, STARTS, Algorithm, Batch, MoCo, Models, SimCLR, SwAV
-from debiaspl.algorithms.contrast import AveragedHead, perceptron
 from debiaspl.augment.cropcolor import AREA, small_crops
 from debiaspl.debias import CORRECTIONS, Correction, Debiaser, LogitAdjustment
 from debiaspl.models import Network
@@ -176,29 +175,6 @@ def test_codes_of_extreme_similarities_are_finite():
     codes = algorithm.codes(rows @ prototypes.T)  # float32, cosines from -1 to 1
     assert codes.isfinite().all()
     torch.testing.assert_close(codes.sum(1), torch.ones(64))
-
-
-def test_an_averaged_head_follows_weights_and_statistics():
-    torch.manual_seed(0)
-    head = perceptron((FEATURES, 8, 4), norm=True)
-    average = AveragedHead(head, 0.75)
-    before = {name: value.clone() for name, value in average.head.named_buffers()}
-    head(torch.randn(20, FEATURES))  # moves the statistics of its norm
-    with torch.no_grad():
-        head[0].weight.add_(1.0)
-    average.follow(head)
-    now = {**dict(head.named_parameters()), **dict(head.named_buffers())}
-    assert before.keys() == now.keys()
-    for name, value in average.head.named_buffers():
-        torch.testing.assert_close(value, 0.75 * before[name] + 0.25 * now[name])
-    assert list(average.parameters()) == []
-
-
-def test_an_averaged_head_stays_in_eval_mode():
-    head = perceptron((FEATURES, 8, 4), norm=True)
-    average = AveragedHead(head, 0.5).train()
-    rows = torch.randn(20, FEATURES, generator=torch.Generator().manual_seed(1))
-    torch.testing.assert_close(average(rows)[:3], average(rows[:3]))  # no statistics of the batch
 
 
 @pytest.mark.parametrize("name", STARTS)

@@ -5,9 +5,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from debiaspl.algorithms import FixMatch, Supervised
 from debiaspl.debias import LogitAdjustment, PosthocLogitAdjustment
-from tests.algorithms.test_algorithms import batch, models
 from tests.reference import corrections
 
 COUNTS = (60, 25, 10, 1)
@@ -43,16 +41,6 @@ def test_the_finished_classifier_equals_the_paper(tau, bias):
     torch.testing.assert_close(difference, (-tau * torch.tensor(corrections.shares(COUNTS)).log()).expand(50, 4))
     final.weight.data.zero_()
     assert torch.equal(head.weight, weight)
-
-
-def test_algorithms_adjust_both_losses():
-    drawn, used = batch(), models()
-    plain = FixMatch(threshold=0.0).losses(used, drawn)
-    adjusted = FixMatch(LogitAdjustment(COUNTS), threshold=0.0).losses(used, drawn)
-    assert all(not torch.equal(plain[name], adjusted[name]) for name in ("labeled", "unlabeled"))
-    alone = Supervised(LogitAdjustment(COUNTS)).losses(used, drawn)["labeled"]
-    expected = F.cross_entropy(LogitAdjustment(COUNTS).margin(used.student(drawn.labeled)), drawn.labels)
-    torch.testing.assert_close(alone, expected)
 
 
 def test_the_finished_classifier_draws_no_random_numbers_and_asks_for_no_gradient():

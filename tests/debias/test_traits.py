@@ -1,6 +1,5 @@
 """Table 1: what each correction declares is what it is seen to do, and what the paper says of it."""
 
-import inspect
 from dataclasses import asdict, astuple
 from pathlib import Path
 
@@ -11,7 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from debiaspl.cli.lists import QUESTIONS
-from debiaspl.debias import CORRECTIONS, Correction, Traits
+from debiaspl.debias import CORRECTIONS, Correction
 from debiaspl.training import train
 from debiaspl.training.parts import build
 from tests.training.tiny import EAGER, changed
@@ -78,48 +77,6 @@ def uneven_head() -> nn.Linear:
     head.weight.data = torch.diag(torch.tensor([3.0, 2.0, 1.5, 1.0])) + 0.1
     head.bias.data = torch.tensor([0.3, 0.1, 0.0, -0.2])
     return head
-
-
-def even_head() -> nn.Linear:
-    """What even data leave behind: no class is longer, or leans more towards the mean feature, than another."""
-    head = nn.Linear(CLASSES, CLASSES)
-    head.weight.data, head.bias.data = 2 * torch.eye(CLASSES) + 0.1, torch.full((CLASSES,), 0.3)
-    return head
-
-
-def same(first: list[Tensor], second: list[Tensor]) -> bool:
-    return all(torch.allclose(a, b, atol=1e-5) for a, b in zip(first, second, strict=True))
-
-
-def treats_classes_alike(name: str) -> bool:
-    """The paper: "balanced class distribution leads to identical treatment for all classes". Classes are renamed, and
-    so must be all that comes of them; and a finished classifier that is even already stays what it was."""
-    correction, order = made(name, EVEN), torch.tensor([1, 2, 3, 0])
-    probabilities, loss = on_unlabeled(correction, logits(), LABELS)
-    renamed = on_unlabeled(correction, logits()[:, order], order.argsort()[LABELS])
-    alike = same([probabilities[:, order], loss], renamed)
-    even = finished(correction, even_head(), torch.ones(CLASSES))
-    return alike and same(even, finished(Correction(), even_head(), torch.ones(CLASSES)))
-
-
-def seen(name: str) -> Traits:
-    plain, before, after = Correction(), made(name, UNEVEN, learned=False), made(name, UNEVEN)
-    labels = [after.probabilities(logits())]
-    counts = inspect.signature(CORRECTIONS[name]).parameters.get("class_counts")
-    return Traits(
-        helps_training=not same(in_training(after), in_training(plain)),
-        needs_no_class_distribution=counts is None or counts.default is not counts.empty,
-        adapts=not same(in_training(after), in_training(before)),
-        works_on_balanced=not treats_classes_alike(name),
-        # Bias in labels of images that are distributed otherwise is mended, and the same whatever the labeled ones are.
-        allows_shift=not same(labels, [plain.probabilities(logits())])
-        and same(labels, [made(name, OTHERWISE).probabilities(logits())]),
-    )
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_what_is_declared_is_what_is_seen(name):
-    assert CORRECTIONS[name].traits == seen(name)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -1,29 +1,23 @@
 """The ImageNet recipes: their settings, and a rehearsal on small sets of the same layout, through the command line."""
 
-import os
 import signal
 from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
 
 import pytest
-import torch
 from typer.testing import CliRunner
 
 from debiaspl.cli import app
-from debiaspl.data import Task, open_data
 from debiaspl.data.formats import IMAGENET, read_imagenet
 from debiaspl.data.known import SETS
-from debiaspl.data.splits import LabelShare
 from debiaspl.models import MODELS
 from debiaspl.recipes import recipe
-from debiaspl.recipes.lengths import IMAGENET_START
 from debiaspl.training import Run
-from debiaspl.training.settings import parse_settings
 from debiaspl.training.step import Step
 from tests.benchmarks.test_scaling_model import PAGE
 from tests.data.photos import jpeg, patch, write_shards
-from tests.models.moco import moco, trained, write
+from tests.models.moco import moco, write
 from tests.training.tiny import outcome
 
 METHODS = "debiaspl", "fixmatch", "multiview", "scripts"
@@ -136,25 +130,6 @@ def test_the_recipe_is_rehearsed_stopped_and_gone_on_with_to_the_same_bits(place
 
 
 @pytest.mark.slow
-def test_the_first_step_begins_with_the_start_and_warms_up(place):
-    settings = (*SMALL, f"data={write_shards(place / 'few')}", "steps=10", "warm_up=0.2")
-    chosen = parse_settings(recipe("imagenet-1pct"), settings)
-    task = Task.of(open_data(chosen.data, 32, stream=True), LabelShare(), seed=0)
-    step = Step(chosen, task, torch.device("cpu"))
-    weights = step.student.state_dict()
-    expected = trained(MODELS["resnet"](2, depth=18).state_dict())
-    assert all(torch.equal(weights[name], value) for name, value in expected.items())
-    assert all(torch.equal(step.average.model.state_dict()[name], value) for name, value in expected.items())
-    rates = []
-    for number in (0, 1, 2):
-        step(number)
-        rates.append(step.learning_rate)
-    assert rates == pytest.approx([0.015, 0.03, 0.03])  # a fifth of 10 steps
-    other = Step(replace(chosen, start="gone"), task, step.device, fresh=False)
-    assert not torch.equal(other.student.conv1.weight, expected["conv1.weight"])
-
-
-@pytest.mark.slow
 def test_the_model_predicts_where_the_start_is_not(place, whole, monkeypatch):
     monkeypatch.setenv("DEBIASPL_DATA", str(place / "nowhere"))
     monkeypatch.chdir(place / "imagenet")
@@ -173,15 +148,3 @@ def test_tar_shards_go_through_multi_view_and_cld(place):
     said = command("train", *options, *sizes, "--out", "shards-run")
     assert "on 4 test images" in said
     assert set(Run(place / "shards-run").log()[-1]["losses"]) == {"labeled", "unlabeled", "cld"}
-
-
-def test_without_its_start_a_recipe_says_where_it_was_looked_for(tmp_path, monkeypatch, place):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("DEBIASPL_DATA", str(place))
-    named = IMAGENET_START
-    small = [part for setting in (*SMALL, f"start={named}") for part in ("--set", setting)]
-    root = ["--device", "cpu", "--workers", "0"]
-    result = CliRunner().invoke(app, ["train", "--recipe", "imagenet-1pct", *root, *small])
-    assert result.exit_code == 1
-    assert f"error: the start {named} was not found: looked for" in result.output
-    assert os.listdir(tmp_path) == []

@@ -8,15 +8,12 @@ import torch
 
 from debiaspl.algorithms import Batch
 from debiaspl.data import FewLabels, LongTail, Task, load
-from debiaspl.data.open import read_place
-from debiaspl.data.packed import pack
 from debiaspl.models import scale
 from debiaspl.training import Choice, train
 from debiaspl.training.evaluate import predict_all
-from debiaspl.training.run import newest_checkpoint
 from debiaspl.training.step import Step
 from debiaspl.training.tasks import task_of
-from tests.data.photos import write_folder, write_shards
+from tests.data.photos import write_folder
 from tests.training.test_stream import recipe as photos
 from tests.training.tiny import EAGER, TINY, changed, check_resume, log, outcome
 
@@ -57,18 +54,6 @@ def watch(step: Step) -> list[Batch]:
 @pytest.mark.parametrize("stop", [LENGTH, LENGTH + 1, 2 * LENGTH + 2])
 def test_a_run_stopped_in_a_later_generation_ends_with_the_same_bits(tmp_path, recipe, stop):
     check_resume(recipe, tmp_path, stop)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", ["shards", "folder", "packed", "memory"])
-def test_images_in_any_place_are_adopted_and_resume_to_the_same_bits(tmp_path, kind):
-    data = write_shards(tmp_path / "data") if kind == "shards" else write_folder(tmp_path / "data")
-    if kind == "packed":
-        pack(read_place(data, 16), tmp_path / "packed")
-        data = tmp_path / "packed"
-    chosen = photos(data, stream=kind == "folder", algorithm=CREST.algorithm, checkpoint_every=1)
-    check_resume(chosen, tmp_path, 2 * LENGTH + 1, workers=0)
-    assert (newest_checkpoint(tmp_path / "run" / "checkpoint").tensors["adopted"] >= 0).any()
 
 
 def test_a_file_that_cannot_be_read_is_not_adopted(tmp_path):

@@ -9,7 +9,6 @@ import torch
 
 from debiaspl.data import FewLabels, LazyImages, Task, load
 from debiaspl.data.open import read_place, with_test_set
-from debiaspl.data.packed import pack
 from debiaspl.models import scale
 from debiaspl.training import Recipe, RunError, train
 from debiaspl.training.group import ALONE
@@ -20,7 +19,7 @@ from tests.ranks import on_ranks
 from tests.reference import spread as slow
 from tests.training.test_shared_evaluation import Counted
 from tests.training.test_stream import recipe as of_photos
-from tests.training.tiny import EAGER, TINY, changed, check_resume, log, outcome, results
+from tests.training.tiny import EAGER, TINY, changed, log, outcome, results
 
 START = changed(TINY, "algorithm=moco", "correction=none", "memory=32", "per_class=2")
 CPU = torch.device("cpu")
@@ -63,17 +62,6 @@ def test_no_bit_of_the_training_changes(tmp_path, recipe):
     assert not any("health" in line for line in never[2])
 
 
-def test_nothing_is_left_behind():
-    step = made()
-    step(0)
-    health, record = Health(step, ALONE, []), {"step": 3, "losses": {"contrast": 1.0}}
-    before, drawn = {name: value.clone() for name, value in step.state().items()}, torch.get_rng_state()
-    first = health.measure(record)["health"]
-    assert torch.equal(torch.get_rng_state(), drawn)
-    assert all(torch.equal(value, before[name]) for name, value in step.state().items())
-    assert health.measure(record)["health"] == first
-
-
 def test_the_numbers_are_those_of_the_averaged_model_on_the_sample():
     step = made()
     step(0)
@@ -111,22 +99,6 @@ def test_files_are_read_once_and_those_that_are_bad_left_out(tmp_path):
     assert health.measure({"step": 1, "losses": {}})["health"] == first
     assert len(counted.opened) == reads
     assert all(math.isfinite(first[name]) for name in NAMES)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", ["memory", "folder", "packed"])
-def test_a_stopped_run_resumes_to_the_same_log(tmp_path, kind):
-    recipe = START
-    if kind != "memory":
-        data = write_folder(tmp_path / "data")
-        if kind == "packed":
-            pack(read_place(data, 16), tmp_path / "packed")
-            data = tmp_path / "packed"
-        parts = {"algorithm": START.algorithm, "correction": START.correction}
-        recipe = replace(of_photos(data, stream=kind == "folder"), **parts)
-    check_resume(recipe, tmp_path, 9, workers=0)
-    assert [line["step"] for line in log(tmp_path / "run")] == list(range(recipe.steps + 1))
-    assert all("health" in line for line in log(tmp_path / "run"))
 
 
 def looked(recipe: Recipe) -> list[dict[str, Any]]:

@@ -244,14 +244,6 @@ def test_mistakes_are_named_and_can_be_mended(mine, text, name, noun):
         assert typed("algorithm=mine.py:Mine").algorithm.name == "mine.py:Mine"
 
 
-@pytest.mark.slow
-def test_the_command_takes_a_file(mine):
-    typed = ["train", "--recipe", "digits-10", "--set", "steps=3", "--out", "run"]
-    said = command(*typed, "--set", "algorithm=mine.py:Mine", "--set", "scale=0.1")
-    assert said.returncode == 0, said.stderr
-    assert Run(mine / "run").recipe().algorithm == Choice("mine.py:Mine", {"joint": False, "scale": 0.1})
-
-
 def in_file(folder: Path, base: str, method: str, body: str) -> str:
     """A class of a file whose method returns ``body``; the method begins on line 7."""
     (folder / "own.py").write_text(

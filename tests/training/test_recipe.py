@@ -189,15 +189,9 @@ def test_every_field_of_a_recipe_has_help():
 
 
 def test_help_is_the_first_sentence_on_one_line():
-    texts = help_texts(Recipe)
-    assert texts["steps"] == "Training steps (K)."
-    assert texts["start"].endswith("of EMAN or of any ResNet of its depth.")
-    assert texts["teacher"].startswith("What labels the weak views: the student in training mode, the average in eval")
-    fixmatch = help_texts(find("algorithm", "fixmatch"))
-    assert fixmatch["views"] == "1 weak and 1 strong view, or the paper's multi-view: 2 of each."
-    assert (
-        help_texts(find("algorithm", "crest+"))["generations"] == help_texts(find("algorithm", "crest"))["generations"]
-    )
+    assert help_texts(Recipe)["steps"] == "Training steps (K)."
+    plus, crest = (help_texts(find("algorithm", name)) for name in ("crest+", "crest"))
+    assert plus["generations"] == crest["generations"]
 
 
 @pytest.mark.parametrize(("name", "length"), [("digits-10", None), ("cifar10-40", "minutes"), ("imagenet-1pct", None)])

@@ -1,9 +1,7 @@
 """Stopped, killed, damaged: a run resumes to the same bits, or says why it cannot."""
 
 import errno
-import json
 import os
-import resource
 import shutil
 import signal
 import subprocess
@@ -11,11 +9,9 @@ import sys
 from pathlib import Path
 
 import pytest
-import torch
 
 from debiaspl import files
-from debiaspl.training import Interrupted, Run, RunError, run as run_module, train
-from debiaspl.training.log import Log
+from debiaspl.training import Interrupted, Run, RunError, train
 from tests.data.photos import write_folder
 from tests.processes import started
 from tests.training.tiny import EAGER, TINY, changed, check_resume, outcome
@@ -162,30 +158,6 @@ def test_a_checkpoint_of_another_recipe_is_refused(tmp_path):
         train(TINY, tmp_path / "run", resume=True)
 
 
-def test_a_full_disk_leaves_the_last_checkpoint_and_no_remains(tmp_path, monkeypatch):
-    """A real limit on the size of files, which the second checkpoint does not fit in."""
-    original = run_module.tensor_file
-
-    def longer(tensors, name, text):
-        if json.loads(text)["step"] == 8:
-            tensors = {**tensors, "padding": torch.zeros(1_000_000)}
-        return original(tensors, name, text)
-
-    monkeypatch.setattr(run_module, "tensor_file", longer)
-    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (1_000_000, limits[1]))
-    try:
-        with pytest.raises(files.FileError, match="step-000000008"):
-            train(TINY, tmp_path / "run")
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
-    assert [path.name for path in (tmp_path / "run" / "checkpoint").iterdir()] == ["step-000000004.safetensors"]
-    monkeypatch.undo()
-    train(TINY, tmp_path / "run", resume=True)
-    train(TINY, tmp_path / "whole")
-    assert outcome(tmp_path / "run") == outcome(tmp_path / "whole")
-
-
 def test_two_processes_do_not_train_in_one_folder(tmp_path):
     run = Run.at(tmp_path / "run", TINY, resume=False)
     with run.begin(TINY), pytest.raises(RunError, match="another process"):
@@ -223,18 +195,6 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path, monkeypatch):
     monkeypatch.setattr(Path, "mkdir", forbidden)
     with pytest.raises(RunError, match="Permission denied"):
         train(TINY, tmp_path / "locked" / "run")
-
-
-def test_the_log_drops_lines_that_came_after_the_checkpoint(tmp_path):
-    with Log(tmp_path / "log.jsonl") as log:
-        log.write({"step": 1})
-        length = log.length()
-        log.write({"step": 2})
-    with (tmp_path / "log.jsonl").open("a") as file:
-        file.write('{"step": 3, "cut sh')
-    with Log(tmp_path / "log.jsonl", length):
-        pass
-    assert (tmp_path / "log.jsonl").read_text() == '{"step": 1}\n'
 
 
 def test_interrupted_survives_the_way_between_processes():

@@ -8,6 +8,7 @@ import pytest
 from debiaspl.data.open import read_place
 from debiaspl.data.packed import pack
 from debiaspl.training import Choice, Recipe, train
+from debiaspl.training.run import newest_checkpoint
 from tests.data.photos import write_folder, write_shards
 from tests.training.tiny import EAGER, check_resume, log
 
@@ -19,13 +20,18 @@ def recipe(data: Path, **changes: object) -> Recipe:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["shards", "folder", "packed", "memory"])
-def test_any_place_trains_and_resumes_to_the_same_bits(tmp_path, kind):
+def test_any_place_trains_adopts_images_and_resumes_to_the_same_bits(tmp_path, kind):
+    """Over three generations, with features measured at every step."""
     data = write_shards(tmp_path / "data") if kind == "shards" else write_folder(tmp_path / "data")
     if kind == "packed":
         pack(read_place(data, 16), tmp_path / "packed")
         data = tmp_path / "packed"
-    reached = check_resume(recipe(data, stream=kind == "folder"), tmp_path, 9, workers=int(kind == "folder"))
+    generations = Choice("crest", {"threshold": 0.1, "joint": False, "generations": 3})
+    chosen = recipe(data, stream=kind == "folder", algorithm=generations, health_every=1)
+    reached = check_resume(chosen, tmp_path, 9, workers=int(kind == "folder"))
     assert (reached["labels"], reached["test"]) == ([2, 2], 4)
+    assert (newest_checkpoint(tmp_path / "run" / "checkpoint").tensors["adopted"] >= 0).any()
+    assert [line["step"] for line in log(tmp_path / "run") if "health" in line] == list(range(13))
 
 
 def test_bad_files_are_named_in_the_log_and_the_results(tmp_path):
