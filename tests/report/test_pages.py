@@ -35,9 +35,9 @@ def test_the_policy_allows_this_script_and_this_style_and_nothing_else():
 
 
 def test_marks_inside_values_are_left_alone():
-    page = build_page("{{script}}", {"name": "{{style}} }}"})
+    page = build_page("$script", {"name": "$style ${values}"})
     assert page.count("<style>") == 1
-    assert '"name":"{{style}} }}"' in page
+    assert '"name":"$style ${values}"' in page
 
 
 def test_nothing_points_to_the_network():

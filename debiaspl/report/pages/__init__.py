@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
+from string import Template
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
@@ -20,22 +21,6 @@ from debiaspl.files import FileError
 if TYPE_CHECKING:
     from PIL import Image
 
-SCRIPTS = (
-    "kit.js",
-    "table.js",
-    "charts.js",
-    "lines.js",
-    "confusion.js",
-    "stripes.js",
-    "audit.js",
-    "audit_change.js",
-    "runs.js",
-    "runs_training.js",
-    "photos.js",
-    "next.js",
-    "sheet.js",
-    "main.js",
-)
 LONGEST_NAME = 120
 MARK = b'<meta name="generator" content="debiaspl">'
 """Near the beginning of every page."""
@@ -64,17 +49,14 @@ def build_page(title: str, values: dict[str, Any]) -> str:
         f"default-src 'none'; script-src '{_digest(script)}'; style-src '{_digest(style)}'; img-src data:; "
         "connect-src 'none'; base-uri 'none'; form-action 'none'"
     )
-    page = _part("page.html")
-    # One pass over the template: what is filled in is never searched for further marks.
-    filled = {
-        "policy": html.escape(policy),
-        "title": html.escape(title.encode(errors="replace").decode()),
-        "style": style,
-        "script": script,
-        "values": embedded(values),
-    }
-    first, *rest = page.split("{{")
-    return first + "".join(filled[name] + text for name, _, text in (part.partition("}}") for part in rest))
+    # What is filled in is never searched for further marks.
+    return Template(_part("page.html")).substitute(
+        policy=html.escape(policy),
+        title=html.escape(title.encode(errors="replace").decode()),
+        style=style,
+        script=script,
+        values=embedded(values),
+    )
 
 
 def refuse_other_page(out: Path, overwrite: bool) -> None:
@@ -118,8 +100,10 @@ def _part(name: str) -> str:
 
 @cache
 def _script() -> str:
-    """All scripts inside one function, so that nothing is global."""
-    return '"use strict";\n(() => {\n' + "\n".join(_part(name) for name in SCRIPTS) + "\n})();\n"
+    """All scripts inside one function, so that nothing is global; main.js, which calls the others, is the last."""
+    names = {one.name for one in files("debiaspl.report.pages").iterdir() if one.name.endswith(".js")}
+    parts = map(_part, [*sorted(names - {"main.js"}), "main.js"])
+    return '"use strict";\n(() => {\n' + "\n".join(parts) + "\n})();\n"
 
 
 def _digest(text: str) -> str:

@@ -26,7 +26,6 @@ const write = {
   text: (value) => (value === null || value === undefined ? "-" : String(value)),
 };
 
-const SERIES = ["blue", "orange", "green", "pink", "yellow", "grey"];
 const DASHES = ["", "7 3", "2 3", "9 3 2 3", "12 4", "4 6"];
 
 // A canvas cannot use the variables of the style sheet, so it asks what they are now.

@@ -3,11 +3,10 @@
 const PAGE = 25;
 let tables = 0;
 
-// columns: {name, write(value, row), text: true for words (wrap: of several lines, figures: which are
-// not wrapped), filter: true for a menu of its values}; rows: arrays of raw
-// values, in the order of the columns; what a row holds beyond them is for `write`.
+// columns: {name, write(value, row), text: true for words (wrap: of several lines)}; rows: arrays of raw values, in the
+// order of the columns; what a row holds beyond them is for `write`.
 function dataTable(caption, columns, rows, options = {}) {
-  const state = { column: options.sort ?? null, descending: options.descending ?? true, word: "", shown: options.page ?? PAGE, only: new Map() };
+  const state = { column: options.sort ?? null, descending: options.descending ?? true, word: "", shown: options.page ?? PAGE };
   const id = `table-${(tables += 1)}`;
   const body = el("tbody");
   const status = el("p", { class: "status", role: "status" });
@@ -29,8 +28,7 @@ function dataTable(caption, columns, rows, options = {}) {
 
   function chosen() {
     const word = state.word.toLocaleLowerCase();
-    let found = word ? rows.filter((row) => columns.some((column, place) => column.text && String(row[place]).toLocaleLowerCase().includes(word))) : [...rows];
-    for (const [place, value] of state.only) found = found.filter((row) => row[place] === value);
+    const found = word ? rows.filter((row) => columns.some((column, place) => column.text && String(row[place]).toLocaleLowerCase().includes(word))) : [...rows];
     if (state.column !== null) found.sort((one, other) => order(one[state.column], other[state.column], state.descending));
     return found;
   }
@@ -50,8 +48,6 @@ function dataTable(caption, columns, rows, options = {}) {
 
   const search = el("input", { id, type: "search", autocomplete: "off", input: () => ((state.word = search.value.trim()), refresh()) });
   const tools = rows.length > 12 ? el("div", { class: "tools" }, el("label", { for: id }, options.searchLabel ?? "Search", search)) : null;
-  const menus = columns.flatMap((column, place) => (column.filter ? [menu(id, column.name, place, rows, state.only, refresh)] : []));
-  if (tools) tools.append(...menus);
   refresh();
   return el(
     "div",
@@ -63,20 +59,9 @@ function dataTable(caption, columns, rows, options = {}) {
   );
 }
 
-function menu(id, name, place, rows, only, changed) {
-  const values = [...new Set(rows.map((row) => row[place]))].filter((value) => value !== "" && value !== null && value !== undefined);
-  const choose = () => {
-    if (select.selectedIndex) only.set(place, values[select.selectedIndex - 1]);
-    else only.delete(place);
-    changed();
-  };
-  const select = el("select", { id: `${id}-${place}`, change: choose }, el("option", {}, "all"), values.map((value) => el("option", {}, String(value))));
-  return el("label", { for: `${id}-${place}` }, name, select);
-}
-
 function line(columns, row) {
   const cells = columns.map((column, place) => {
-    const attributes = { class: column.text ? `text${column.wrap ? " wrap" : ""}${column.figures ? " figures" : ""}` : null };
+    const attributes = { class: column.text ? `text${column.wrap ? " wrap" : ""}` : null };
     const content = column.write ? column.write(row[place], row) : write.text(row[place]);
     return place === 0 ? el("th", { scope: "row", ...attributes }, content) : el("td", attributes, content);
   });
