@@ -126,10 +126,7 @@ def _for_runs(planned: Any, machine: str, asked: str | None) -> str:
     if machine == "cpu" or not any(map(is_frozen, planned.methods.values())):
         return machine
     if asked is not None:
-        raise ValueError(
-            f"--device is {asked}, and compare trains on the features of a frozen encoder on the CPU only. "
-            "Use --device cpu, or leave it out."
-        )
+        raise ValueError(f"--device is {asked}, and frozen encoders are compared on the CPU only. Use --device cpu.")
     return "cpu"
 
 

@@ -217,7 +217,4 @@ def refuse_both(resume: bool, overwrite: bool) -> None:
     if resume and overwrite:
         raise ValueError("--resume continues a run and --overwrite replaces it, and both are given. Expected one.")
     if overwrite and rank() is not None:
-        raise ValueError(
-            "--overwrite is for one process: torchrun may restart it, and it would then replace what it has trained. "
-            "Remove the folder first, or choose another --out."
-        )
+        raise ValueError("--overwrite is for one process, as torchrun may restart it. Remove the folder first.")

@@ -164,7 +164,7 @@ def check(model: SavedModel, said: Probabilities, photos: Sequence[Path] = ()) -
     if not max(made, real) <= TOLERANCE:
         raise RunError(
             f"the exported file and PyTorch differ by {max(made, real):.2g} in a probability, expected at most "
-            f"{TOLERANCE:g}. It was not written. Please report this with the versions of torch, onnxruntime and Pillow."
+            f"{TOLERANCE:g}, so it was not written. Please report this, with the versions of torch and onnxruntime."
         )
     return checked
 

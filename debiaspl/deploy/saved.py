@@ -57,8 +57,7 @@ class SavedModel:
         ``predict_folder`` estimates, or ``even`` ones."""
         if self.shares is None:
             raise ValueError(
-                f"--shares is {shares}, but the model knows no class shares. They are those of a run on photos with a "
-                "frozen encoder and the method debiaspl."
+                f"--shares is {shares}, but only a run on photos, with a frozen encoder, knows class shares."
             )
         return replace(self, shares=self.shares.using(shares))
 
@@ -163,10 +162,7 @@ def chosen_folder(run: Path) -> Path:
         name = ""
     if name in ("", ".", "..") or Path(name).name != name or "\\" in name or _has_links(run / name):
         # The file is untrusted: a path could lead out of the run.
-        raise RunError(
-            f'{path} is damaged, expected {{"folder": NAME}} with the name of a folder in {run}. Remove it to use the '
-            "run's own model."
-        )
+        raise RunError(f"{path} is damaged: it names no folder in {run}. Remove it to use the run's own model.")
     return run / name
 
 

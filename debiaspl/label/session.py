@@ -255,10 +255,7 @@ def locked(table: Path) -> Iterator[None]:
             stack.enter_context(lock_file(table.with_name(f".{table.name}.lock")))
         except Busy as error:
             by = f" by process {error.process}" if error.process else ""
-            raise RunError(
-                f"{table} is being labelled already{by}. "
-                "Continue in its page, or end it with Ctrl-C; or write to another table: --out."
-            ) from error
+            raise RunError(f"{table} is being labelled already{by}. End that, or choose another --out.") from error
         yield
 
 
@@ -267,10 +264,7 @@ def _found_classes(table: Table, files: tuple[str, ...], photos: Path) -> tuple[
         return check_class_names(sorted(found), str(table.path), alike=True)
     folders = sorted(name for name in {file.split("/")[0] for file in files if "/" in file} if not means_no_label(name))
     if len(folders) < 2 or any("/" not in file for file in files):
-        raise DataError(
-            f'{photos} does not say which classes there are. Name them: --classes "owl,heron,other", or --classes FILE '
-            "with one per line."
-        )
+        raise DataError(f"{photos} does not say which classes there are. Name them: --classes 'owl,heron,other'.")
     refuse_parts(photos, folders, files)
     return check_class_names(folders, str(photos), alike=True)
 

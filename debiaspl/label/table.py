@@ -82,10 +82,8 @@ class Table:
             file = last[0]
             others = [cell for entry in self._entries if entry.file == file for cell in entry.others if cell]
             if others:
-                raise DataError(
-                    f"the last row, of {shown([file])}, has other columns too ({shown(others)}), which would be lost. "
-                    f"Change it in {self.path} itself."
-                )
+                found = f"the last row of {self.path} has other columns too ({shown(others)}), which would be lost"
+                raise DataError(f"{found}. Change it in the table itself.")
             self._write([entry for entry in self._entries if entry.file != file])
             return last
 
@@ -182,8 +180,8 @@ def _read_entries(
     if classes is not None and unknown:
         found = shown([f"{label} ({count:,})" for label, count in sorted(unknown.items())])
         raise DataError(
-            f"{path} has labels that are not among the classes: {found}. The classes are {shown(classes, limit=20)}. "
-            "Add these labels to the classes, correct them in the table, or write to another table: --out."
+            f"{path} has labels that are not among the classes ({shown(classes, limit=20)}): {found}. Add them to the "
+            "classes, correct them, or write to another table: --out."
         )
     return text, tuple(entries), cut
 

@@ -25,11 +25,9 @@ def values_of(column: NDArray[Any], what: str, named: Sequence[str] = ()) -> Tex
         allowed += [float(UNKNOWN)] if what == "truth" else []
         whole = np.isfinite(column) & (column == np.rint(column)) & ((column >= 0) | np.isin(column, allowed))
         if len(bad := np.flatnonzero(~np.isnan(column) & ~whole)):
-            unless = ", or -1 if it is not known" if what == "truth" else ""
             raise PredictionsError(
-                f"the {what} in {rows_named(bad.tolist())} is no class number (the first is {column[bad[0]]}), "
-                f"expected whole numbers from 0{unless}, or names as text. Scores belong in 'confidence', "
-                f"'probabilities' or 'logits'. Use --column {what}=NAME; if a class has this name, --classes."
+                f"the {what} in {rows_named(bad.tolist())} is no class number (the first is {column[bad[0]]}). Name "
+                f"another column, --column {what}=NAME, or the classes: --classes."
             )
     if np.issubdtype(column.dtype, np.floating):
         return ["" if value != value else str(int(value)) for value in column.tolist()]
@@ -53,10 +51,7 @@ def class_names(
         raise PredictionsError(f"class names occur twice ({listed(twice)}), expected different ones.")
     if len(names) < 2:
         only = f"one class, {names[0]!r}" if names else "no class"
-        raise PredictionsError(
-            f"{raw.origin} has {only}, expected two or more: bias is a preference between classes. "
-            "If some classes were never predicted, name all of them: --classes."
-        )
+        raise PredictionsError(f"{raw.origin} has {only}, expected two or more. Name those never predicted: --classes.")
     return names
 
 
@@ -66,10 +61,8 @@ def _seen(label: Texts, truth: Texts | None) -> tuple[str, ...]:
     if truth is not None:
         real = set(truth) - (set(NO_VALUE) - seen)
         if real and not real & seen:
-            raise PredictionsError(
-                f"truth contains {listed(sorted(real), 3)}, label contains {listed(sorted(seen), 3)}, and no class is "
-                "in both. Expected the same names for the same classes. For another column, use --column truth=NAME."
-            )
+            both = f"truth contains {listed(sorted(real), 3)}, label contains {listed(sorted(seen), 3)}"
+            raise PredictionsError(f"{both}, and no class is in both. Use the same names, or --column truth=NAME.")
         seen |= real
     seen -= {""}
     return tuple(sorted(seen, key=int) if all(name.isdecimal() for name in seen) else sorted(seen))
@@ -83,10 +76,10 @@ def numbered(values: Texts, classes: tuple[str, ...], what: str) -> NDArray[np.i
     if strange and not set(values) & set(places) and all(_is_place(value, len(classes)) for value in strange):
         places, strange = {str(place): place for place in range(len(classes))}, []
     if strange:
-        todo = f"or leave the {what} of such images empty" if what == "truth" else "or name all of them: --classes"
+        todo = "leave that of such images empty" if what == "truth" else "name all of them: --classes"
         raise PredictionsError(
-            f"{what} names {len(strange):,} classes that the predictions do not have: {listed(strange, 5)}. They have "
-            f"{len(classes):,}: {listed(classes, 5)}. Use the same names, {todo}."
+            f"{what} names {len(strange):,} classes that are not among the {len(classes):,} of the predictions: "
+            f"{listed(strange, 5)}. Use the same names, or {todo}."
         )
     lookup = none | places
     return np.fromiter((lookup[value] for value in values), np.int64, len(values))

@@ -65,10 +65,7 @@ def arrays_in(path: Path) -> dict[str, NDArray[Any]]:
         # numpy's own message about Python objects would advise to run them.
         why = "it contains Python objects" if "allow_pickle" in str(error) else reason(error)
         where = "" if name is None else f"{name!r}: "
-        raise PredictionsError(
-            f"{path} cannot be read as .npz: {where}{why}. Write it with numpy.savez(path, label=..., "
-            "probabilities=...), and text as an array of strings, not of objects."
-        ) from error
+        raise PredictionsError(f"{path} cannot be read as .npz: {where}{why}. Write it with numpy.savez.") from error
     return arrays
 
 
@@ -76,10 +73,8 @@ def _refuse_unnamed(path: Path, arrays: dict[str, NDArray[Any]], matrices: dict[
     """Raise for a matrix with another name: it is needed, but its kind cannot be guessed."""
     others = [name for name, values in arrays.items() if values.ndim == 2]
     if others and not matrices and "label" not in arrays:
-        raise PredictionsError(
-            f"{path} has a matrix {others[0]!r}, expected 'probabilities' or 'logits'. Name its kind: "
-            f"--column probabilities={others[0]} or --column logits={others[0]}."
-        )
+        kinds = f"--column probabilities={others[0]} or --column logits={others[0]}"
+        raise PredictionsError(f"{path} has a matrix {others[0]!r}. Name its kind: {kinds}.")
 
 
 def load_npy(path: Path, what: str) -> NDArray[Any]:
@@ -94,6 +89,5 @@ def load_npy(path: Path, what: str) -> NDArray[Any]:
         raise PredictionsError(f"the {what} in {path} cannot be read: {error.strerror or error}.") from error
     except (*_DAMAGED, MemoryError) as error:
         raise PredictionsError(
-            f"the {what} in {path} cannot be read: it is not a complete .npy file of numbers. Write it with "
-            "numpy.save(path, array), one row per image."
+            f"the {what} in {path} are not a complete .npy file. Write it with numpy.save."
         ) from error

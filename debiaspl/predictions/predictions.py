@@ -93,10 +93,8 @@ def _field(raw: Raw, names: Names, role: str) -> NDArray[Any] | None:
     if name is None:
         return None
     if name not in raw.fields:
-        raise PredictionsError(
-            f"{raw.origin} has no column {name!r} for the {role}.{did_you_mean(name, raw.fields)} "
-            f"It has {listed(raw.fields) or 'none'}."
-        )
+        others = did_you_mean(name, raw.fields) or f" It has {listed(raw.fields) or 'none'}."
+        raise PredictionsError(f"{raw.origin} has no column {name!r} for the {role}.{others}")
     refuse_other_kinds(name, raw.fields[name])
     return raw.fields[name]
 
@@ -104,11 +102,10 @@ def _field(raw: Raw, names: Names, role: str) -> NDArray[Any] | None:
 def _no_label(raw: Raw) -> str:
     found = listed([*raw.fields, *raw.matrices]) or "none"
     candidates = difflib.get_close_matches("label", raw.fields, n=1) or list(raw.fields)
-    hint = f"If {candidates[0]!r} is the predicted class: --column label={candidates[0]}. " if candidates else ""
+    name = candidates[0] if candidates else "NAME"
     return (
-        f"{raw.origin} has the columns {found}, expected 'label' (the predicted class), or a probability or logit for "
-        f"each class (columns probability:CLASS or logit:CLASS, arrays probabilities or logits). {hint}"
-        "For other names, use --column label=NAME, --column probabilities=NAME or --column logits=NAME."
+        f"{raw.origin} has the columns {found}, expected 'label' (the predicted class), or a probability or logit of "
+        f"each class (probability:CLASS, logit:CLASS). If one has another name: --column label={name}."
     )
 
 
@@ -130,10 +127,8 @@ def _scores(raw: Raw) -> Scores | None:
         raise PredictionsError(f"{raw.origin} has probabilities and logits, expected one of them. Leave one out.")
     for name, values in raw.matrices.items():
         if values.ndim != 2 or values.shape[1] == 0 or not np.issubdtype(values.dtype, np.floating):
-            raise PredictionsError(
-                f"{name} have shape {values.shape} and type {values.dtype}, expected floating-point numbers, "
-                "(images, classes)."
-            )
+            found = f"{name} have shape {values.shape} and type {values.dtype}"
+            raise PredictionsError(f"{found}, expected floating-point numbers, (images, classes).")
         scores = Scores(values, are_logits=name == "logits")
         scores.check()
         return scores
@@ -164,14 +159,13 @@ def _confidence(raw: Raw, names: Names) -> NDArray[np.float64] | None:
         wrong = [row for row, value in enumerate(column.tolist()) if not is_number(value)]
         first = repr(str(column[wrong[0]])) if str(column[wrong[0]]).strip() else "empty"
         raise PredictionsError(
-            f"the confidence in {rows_named(wrong)} is not a number (the first is {first}), expected 0 to 1 in every "
-            "row. Fill it in, or leave the column out. For another column, use --column confidence=NAME."
+            f"the confidence in {rows_named(wrong)} is not a number (the first is {first}). Fill it in, leave the "
+            "column out, or use another: --column confidence=NAME."
         ) from error
     bad = np.flatnonzero(~((values >= 0) & (values <= 1)))
     if len(bad):
         raise PredictionsError(
-            f"the confidence in {rows_named(bad.tolist())} is not from 0 to 1 (the first is {values[bad[0]]:g}), "
-            "expected the probability of the predicted class. Divide percentages by 100, or use another column: "
-            "--column confidence=NAME."
+            f"the confidence in {rows_named(bad.tolist())} is not from 0 to 1 (the first is {values[bad[0]]:g}). "
+            "Divide percentages by 100, or use another column: --column confidence=NAME."
         )
     return values

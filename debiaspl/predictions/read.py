@@ -57,10 +57,8 @@ def read_predictions(path: Path, names: Names | None = None, classes: Sequence[s
         raw = _read_file(path, names)
     for matrix in MATRICES:
         if matrix in names and matrix not in raw.matrices:
-            raise PredictionsError(
-                f"{raw.origin} has no {matrix} named {names[matrix]!r}, expected an array, or columns with this "
-                f"prefix. It has {listed([*raw.fields, *raw.matrices]) or 'none'}."
-            )
+            found = listed([*raw.fields, *raw.matrices]) or "none"
+            raise PredictionsError(f"{raw.origin} has no {matrix} named {names[matrix]!r}. It has {found}.")
     predictions = predictions_from(raw, names, classes)
     return replace(predictions, label_counts=_labels_of_run(path, len(predictions.classes)))
 
@@ -79,10 +77,7 @@ def _read_file(path: Path, names: Names) -> Raw:
         raise PredictionsError(f"{path} does not exist, expected {READ}, or the folder of a run.")
     reader = READERS.get(path.suffix.lower())
     if reader is None:
-        raise PredictionsError(
-            f"{path} ends in {path.suffix or 'nothing'!r}, expected {READ}, or the folder of a run. "
-            "docs/audit.md describes these files."
-        )
+        raise PredictionsError(f"{path} ends in {path.suffix or 'nothing'!r}, expected {READ}, or the folder of a run.")
     refuse_larger_than_memory(path, path.stat().st_size)
     return reader(path, names)
 
@@ -130,10 +125,7 @@ def _checked(header: list[str], path: Path, names: Names) -> list[str]:
         raise PredictionsError(f"{path} is empty, expected a header and one prediction per row.")
     other = next((mark for mark in SEPARATORS if mark in header[0]), None) if len(header) == 1 else None
     if other is not None and header[0] != names.get("label"):
-        raise PredictionsError(
-            f"{path} has one column, {header[0]!r}, expected columns separated by commas. These seem to be separated "
-            f"by {SEPARATORS[other]}: save the table again with commas (pandas: to_csv(path, sep=','))."
-        )
+        raise PredictionsError(f"{path} has columns separated by {SEPARATORS[other]}. Save it again with commas.")
     if twice := repeated(header):
         raise PredictionsError(f"{path} has columns of the same name ({listed(twice)}), expected different ones.")
     return header
@@ -145,10 +137,8 @@ def _explain(path: Path, header: list[str], layout: Layout) -> None:
         next(rows)
         for number, row in enumerate(rows, 1):
             if len(row) != len(header):
-                raise PredictionsError(
-                    f"row {number:,} of {path} has {len(row)} cells, expected {len(header)} as in the header. "
-                    "Put text with a comma in double quotes."
-                )
+                found = f"row {number:,} of {path} has {len(row)} cells, expected {len(header)}"
+                raise PredictionsError(f"{found}. Put text with a comma in double quotes.")
             for name, cell in zip(header, row, strict=True):
                 if name in layout.numbers and not is_number(cell):
                     raise PredictionsError(f"row {number:,} has {cell!r} in column {name!r}, expected a number.")
@@ -322,14 +312,12 @@ def _predictions_of_run(folder: Path) -> Path:
         raise PredictionsError(f"{folder} contains runs, expected one of them: debiaspl audit {held[0].parent}")
     if classes_of_run(folder) == ():
         raise PredictionsError(
-            f"the run in {folder} has learned features without labels, so it predicts nothing. Expected a run that "
-            f"started from it and learned from labels: debiaspl train PHOTOS --set start={folder}"
+            f"the run in {folder} has learned without labels, so it predicts nothing. Train a run that starts from it: "
+            f"debiaspl train PHOTOS --set start={folder}"
         )
     if not (folder / "config.json").exists():
-        raise PredictionsError(
-            f"{folder} is not a run of debiaspl: it has neither config.json nor predictions.csv. Expected a run or a "
-            "file."
-        )
-    ended = (folder / "results.json").exists()
-    state = "has ended, but its predictions.csv is missing" if ended else "has not ended: it has no predictions.csv yet"
-    raise PredictionsError(f"the run in {folder} {state}. For the rest of the run: debiaspl report {folder}")
+        raise PredictionsError(f"{folder} is not a run of debiaspl: it has neither config.json nor predictions.csv.")
+    state = "has ended without" if (folder / "results.json").exists() else "has not ended: it has no"
+    raise PredictionsError(
+        f"the run in {folder} {state} predictions.csv. To look at the rest: debiaspl report {folder}"
+    )

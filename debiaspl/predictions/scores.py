@@ -51,8 +51,7 @@ class Scores:
         """Raise if these are not valid scores."""
         if self.num_classes < 2:
             raise PredictionsError(
-                f"the scores have {self.num_classes} column, expected one for each of two or more classes. "
-                "For one probability of two classes, write p and 1 - p."
+                f"the scores have {self.num_classes} column, expected one for each class: p and 1 - p."
             )
         kind = "logits" if self.are_logits else "probabilities"
         for rows in self.parts():
@@ -67,13 +66,9 @@ class Scores:
             first, named = values[bad[0]], rows_named((bad + rows.start).tolist())
             if not np.isfinite(first).all():
                 what = "NaN" if np.isnan(first).any() else "an infinite number"
-                raise PredictionsError(
-                    f"the {kind} contain {what} in {named}, expected finite numbers. Perhaps the model has diverged. "
-                    "Leave these rows out, or predict them again."
-                )
+                raise PredictionsError(f"the {kind} contain {what} in {named}. Leave these rows out, or predict again.")
             found = "contain negative numbers" if (first < 0).any() else "do not sum to 1"
             raise PredictionsError(
-                f"the probabilities {found} in {named} (the first sums to {sums[bad[0]]:.4g}), expected numbers from 0 "
-                "to 1 that sum to 1 in every row. Of logits, name the columns logit:CLASS or the array logits, "
-                "or use --column logits=NAME. If columns are missing, add them."
+                f"the probabilities {found} in {named} (the first sums to {sums[bad[0]]:.4g}), expected all classes. "
+                "Logits are named logit:CLASS, or by --column logits=NAME."
             )

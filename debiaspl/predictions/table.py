@@ -126,9 +126,9 @@ class Layout:
         held = [name for name, cell in first.items() if isinstance(cell, list | dict | np.ndarray)]
         lists = {matrix: key for matrix in MATRICES if (key := names.get(matrix, matrix)) in held}
         if others := [name for name in held if name not in lists.values()]:
+            kinds = f"--column probabilities={others[0]} or --column logits={others[0]}"
             raise PredictionsError(
-                f"the columns {listed(others)} contain lists, expected text or numbers. If they are the scores of "
-                f"every class, name their kind: --column probabilities={others[0]} or --column logits={others[0]}."
+                f"the columns {listed(others)} contain lists, expected numbers. If they are scores: {kinds}."
             )
         cells = {
             matrix: (key, list(cell) if isinstance(cell := first[key], dict) else list(range(len(cell))))

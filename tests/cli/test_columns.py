@@ -52,7 +52,7 @@ def test_label_and_zeroshot_read_them(photos):
     table.write_text("photo,kind\n0.jpg,eagle\n")
     columns = ("--column", "file=photo", "--column", "label=kind")
     typed = ("label", "photos", "--classes", "cat,dog", "--no-browser", *columns)
-    assert "labels that are not among the classes: eagle (1)" in said(*typed)
+    assert "eagle (1)" in said(*typed)
     (photos.parent / "p.csv").write_text("file_name,cat,dog\n")
     typed = ("zeroshot", "photos", "--classes", "cat,dog", "--model", "p.csv", *columns)
     for option in ("--labels", "--evaluate"):

@@ -48,7 +48,7 @@ def test_a_page_replaces_nothing_without_overwrite(tmp_path):
 def test_the_report_of_a_run_is_written_anew_unless_it_is_somebody_s_own(tmp_path):
     (tmp_path / "report.html").write_text("mine")
     ran = CliRunner().invoke(app, ["report", "one", "two"])
-    assert "report.html exists already and is not a debiaspl page. Use --overwrite to replace it" in ran.stderr
+    assert "is not a debiaspl page" in ran.stderr
     assert (tmp_path / "report.html").read_text() == "mine"
     (tmp_path / "report.html").write_text('<meta name="generator" content="debiaspl">')
     assert "report.html" not in CliRunner().invoke(app, ["report", "one", "two"]).stderr

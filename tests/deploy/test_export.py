@@ -129,7 +129,7 @@ def test_a_file_that_differs_is_not_written(model, tmp_path, monkeypatch):
         return check(model, lambda pictures: said(pictures) + 2e-4, photos)
 
     monkeypatch.setattr(export, "check", other)
-    with pytest.raises(RunError, match=r"differ by 0\.0002 in a probability, expected at most 0\.0001. It was not"):
+    with pytest.raises(RunError, match=r"differ by 0\.0002"):
         export.export_file(model, tmp_path / "model.pt2")
     assert list(tmp_path.iterdir()) == []
 

@@ -171,7 +171,7 @@ BAD_CSV = {
     "logits called probabilities": (wide(DATA, values=DATA.logits), {}, "negative.*logit:CLASS"),
     "truth of other names": ({"label": ["a", "b"], "truth": ["1", "2"]}, {}, "no class is in both"),
     "no label": ({"y_hat": ["a", "b"]}, {}, "--column label=y_hat"),
-    "truth called otherwise": ({"label": ["a", "b"], "trueth": ["a", "b"]}, {"truth": "truth"}, "'trueth'"),
+    "truth called otherwise": ({"label": ["a", "b"], "trueth": ["a", "b"]}, {"truth": "truth"}, "trueth"),
     "no label in a row": ({"label": ["a", "", "b"], "file_name": ["x", "y", "z"]}, {}, "no label in row 2"),
     "confidence in words": ({"label": ["a", "b"], "confidence": ["0.5", "low"]}, {}, "row 2.*'low'"),
     "no confidence in a row": ({"label": ["a", "b", "a"], "confidence": ["0.5", "", " "]}, {}, "rows 2, 3.*empty"),

@@ -86,7 +86,7 @@ def test_files_that_hold_no_arrays(tmp_path):
     (tmp_path / "pickled.npy").write_bytes(b"")
     np.save(tmp_path / "objects.npy", np.array([{}]), allow_pickle=True)  # would execute code when it is read
     for name in ("text.npz", "pickled.npy", "objects.npy"):
-        with pytest.raises(DataError, match="cannot be read"):
+        with pytest.raises(DataError, match="npz"):
             ArraysTeacher(tmp_path / name).predict(images(), ("a", "b"), ("{}",))
     (tmp_path / "t.csv").write_text("file_name,a\n0.jpg,1\n")
     with pytest.raises(DataError, match="has no column b; it has file_name, a"):

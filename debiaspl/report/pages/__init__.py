@@ -65,10 +65,7 @@ def refuse_other_page(out: Path, overwrite: bool) -> None:
         with out.open("rb") as file:
             beginning = file.read(1000)
         if beginning and MARK not in beginning:
-            raise FileError(
-                f"{out} exists already and is not a debiaspl page. Use --overwrite to replace it, or choose another "
-                "name with --out."
-            )
+            raise FileError(f"{out} exists already and is not a debiaspl page. Use --overwrite, or another --out.")
 
 
 def embedded(values: Any) -> str:

@@ -95,10 +95,7 @@ def _class_names(runs: Sequence[RunRecord]) -> list[str]:
     """Class names from a run that has ended; until then, numbers."""
     sizes = {size for run in runs if (size := run.num_classes()) is not None}
     if len(sizes) > 1:
-        raise RunError(
-            f"these runs have {' and '.join(map(str, sorted(sizes)))} classes, expected as many in each: only runs on "
-            "the same classes can be compared on one page."
-        )
+        raise RunError(f"these runs have {' and '.join(map(str, sorted(sizes)))} classes, expected as many in each.")
     numbers = [f"class {number}" for number in range(next(iter(sizes), 0))]
     return next((list(run.classes) for run in runs if run.classes), numbers)
 
