@@ -23,7 +23,7 @@ import shutil
 import subprocess
 import time
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, wait
 from dataclasses import replace
 from functools import cache
@@ -52,7 +52,7 @@ from debiaspl.training.tasks import given_task
 
 ENCODER = "efficientnet-lite0"
 LABELS, SEARCHED, SEARCH_DRAW = (5, 20), 5, 100
-RATES = (1e-4, 3e-4, 1e-3)
+RATES = (2e-4, 6e-4, 2e-3)
 TUNED = {
     "fit": {},
     "labels": {"method": "supervised", "first": "random"},
@@ -60,6 +60,7 @@ TUNED = {
     "random": {"first": "random"},
 }
 """Ways of fine-tuning: what differs from the recipe of ``--fine-tune``."""
+FROZEN = "frozen", "frozen, other size", "vote"
 Head = tuple[Tensor, Tensor]
 
 
@@ -113,22 +114,24 @@ def rated(cell: Cell, way: str, predicted: Tensor, truth: Tensor, began: float, 
     return {**cell._asdict(), "way": way, **numbers, **more, "seconds": round(time.time() - began, 1)}
 
 
-def fit_frozen(work: Path, cell: Cell) -> tuple[list[dict[str, Any]], dict[str, Head]]:
+def fit_frozen(work: Path, cell: Cell, until: float) -> tuple[list[dict[str, Any]], dict[str, Head]]:
     """The frozen fits and their vote, and the classifiers from which fine-tuning begins."""
+    if time.time() > until:
+        return [], {}
     _, labels, classes, features, _ = prepared(work, cell.data)
     rows = known(labels, cell)
     given = torch.full_like(labels, UNLABELED)
     given[rows] = labels[rows]
     others, lines, votes = given < 0, [], []
-    for way, table in (("frozen", features[0]), ("frozen, other size", features[1])):
+    for way, rows_of in zip(FROZEN, features, strict=False):
         began = time.time()
         recipe = replace(LINEAR, first_classifier="graph", steps=enough_steps(len(labels)), optimise="photos")
         fitted = fit_recipe(
-            recipe, FeatureTable(table, unit=True, device=torch.device("cpu")), TableTask(given, classes)
+            recipe, FeatureTable(rows_of, unit=True, device=torch.device("cpu")), TableTask(given, classes)
         )
-        votes.append(fitted.logits(table).log_softmax(-1)[others])
+        votes.append(fitted.logits(rows_of).log_softmax(-1)[others])
         lines.append(rated(cell, way, votes[-1].argmax(1), labels[others], began))
-    lines.append(rated(cell, "vote", (votes[0] + votes[1]).argmax(1), labels[others], time.time()))
+    lines.append(rated(cell, FROZEN[-1], (votes[0] + votes[1]).argmax(1), labels[others], time.time()))
     # As a run makes them, from the features that are there.
     probe = probe_weights(features[0][rows], labels[rows], len(classes))
     return lines, {"fit": fitted_head(features[0], given, classes, recipe.seed), "probe": probe}
@@ -197,15 +200,35 @@ class Lines:
         except Exception:
             self.add({"error": traceback.format_exc()[-2000:]})
 
-    def best_rate(self, way: str) -> float:
+    def best_rate(self, way: str, rates: Sequence[float]) -> float:
         """By the mean over the sets; the middle one if nothing was searched."""
         found = {
             rate: [one["accuracy"] for one in self.all if one.get("way") == way and one.get("rate") == rate]
-            for rate in RATES
+            for rate in rates
         }
         most = max(map(len, found.values()))
         complete = {rate: mean(values) for rate, values in found.items() if most and len(values) == most}
-        return max(complete, key=lambda rate: complete[rate], default=RATES[1])
+        return max(complete, key=lambda rate: complete[rate], default=rates[len(rates) // 2])
+
+
+def table(lines: Sequence[dict[str, Any]]) -> str:
+    """Accuracy and macro accuracy of each way, as means over the draws that all ways of a cell have."""
+    measured = [one for one in lines if one.get("draw", SEARCH_DRAW) != SEARCH_DRAW]
+    rows = []
+    for data, labels in dict.fromkeys((one["data"], one["labels"]) for one in measured):
+        own: dict[str, dict[int, dict[str, Any]]] = {}
+        for one in measured:
+            if (one["data"], one["labels"]) == (data, labels):
+                own.setdefault(one["way"], {})[one["draw"]] = one
+        shared = set.intersection(*(set(draws) for draws in own.values()))
+        for way in [*FROZEN, *TUNED] if shared else ():
+            if way in own:
+                numbers = (mean(own[way][draw][name] for draw in shared) for name in ("accuracy", "macro"))
+                told = ", ".join(f"{own[way][draw]['accuracy']:.1f}" for draw in sorted(shared))
+                rows.append(
+                    f"| {data}, {labels} a class | {way} | {' | '.join(f'{n:.1f}' for n in numbers)} | {told} |"
+                )
+    return "\n".join(("| cell | way | accuracy | macro | draws |", "|---|---|---|---|---|", *rows))
 
 
 def planned(sets: list[str], draws: int) -> Iterator[Cell]:
@@ -216,11 +239,12 @@ def planned(sets: list[str], draws: int) -> Iterator[Cell]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("sets", nargs="+", help="NAME=FOLDER")
-    parser.add_argument("--work", type=Path, required=True, help="for features and runs")
+    parser.add_argument("sets", nargs="*", help="NAME=FOLDER; none: print the table of --out")
+    parser.add_argument("--work", type=Path, default=Path("runs/fine-tuning"), help="for features and runs")
     parser.add_argument("--out", type=Path, required=True, help="a line for each run; appended to")
     parser.add_argument("--budget", type=float, default=1e9, help="seconds, from now")
     parser.add_argument("--steps", type=int, default=240)
+    parser.add_argument("--rates", type=float, nargs="+", default=RATES, help="learning rates to choose from")
     parser.add_argument("--draws", type=int, default=3)
     parser.add_argument("--sides", type=int, nargs=2, default=(224, 160), help="of images inside the encoder")
     parser.add_argument("--set", default="{}", help="changes of the recipe, as JSON, for a rehearsal")
@@ -229,22 +253,27 @@ def main() -> None:
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--eager", action="store_true")
     options = parser.parse_args()
+    if not options.sets:
+        print(table([json.loads(line) for line in options.out.read_text().splitlines()]))
+        return
     until = time.time() + options.budget
     options.work.mkdir(parents=True, exist_ok=True)
     lines, sets = Lines(options.out), dict(one.split("=", 1) for one in options.sets)
     commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True).stdout.strip()
     device = torch.cuda.get_device_name() if options.device == "cuda" else options.device
-    lines.add({"commit": commit, "device": device, "torch": torch.__version__, "steps": options.steps, "rates": RATES})
+    lines.add(
+        {"commit": commit, "device": device, "torch": torch.__version__, "steps": options.steps, "rates": options.rates}
+    )
     fresh = get_context("spawn")
     trainers, fitters = (ProcessPoolExecutor(count, fresh) for count in options.processes)
     for done in [trainers.submit(prepare, name, Path(folder), options) for name, folder in sets.items()]:
         done.result()
     lines.add({"prepared": list(sets), "left": round(until - time.time())})
     searched, cells = [Cell(name, SEARCHED, SEARCH_DRAW) for name in sets], list(planned(list(sets), options.draws))
-    fits = {cell: fitters.submit(fit_frozen, options.work, cell) for cell in (*searched, *cells)}
+    fits = {cell: fitters.submit(fit_frozen, options.work, cell, until) for cell in (*searched, *cells)}
 
     def tuned(cell: Cell, way: str, rate: float) -> Future[Any]:
-        head = None if (first := TUNED[way].get("first", "fit")) == "random" else fits[cell].result()[1][first]
+        head = None if (first := TUNED[way].get("first", "fit")) == "random" else fits[cell].result()[1].get(first)
         future = trainers.submit(tune, options, cell, way, rate, head, until)
         future.add_done_callback(lines.of)
         return future
@@ -252,12 +281,11 @@ def main() -> None:
     ways = [*reversed(TUNED)]  # the fits are still at work when the others begin
     for one in fits.values():
         one.add_done_callback(lines.of)
-    wait([tuned(cell, way, rate) for way in ways for rate in RATES for cell in searched])
-    best = {way: lines.best_rate(way) for way in TUNED}
+    wait([tuned(cell, way, rate) for way in ways for rate in options.rates for cell in searched])
+    best = {way: lines.best_rate(way, options.rates) for way in TUNED}
     lines.add({"best": best, "left": round(until - time.time())})
     wait([*(tuned(cell, way, best[way]) for cell in cells for way in ways), *fits.values()])
-    for pool in (trainers, fitters):
-        pool.shutdown(cancel_futures=True)
+    print(table(lines.all))
 
 
 if __name__ == "__main__":

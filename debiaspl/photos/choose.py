@@ -106,7 +106,7 @@ def _fine_tuned(base: Recipe, photos: Photos, encoder: Encoder) -> Recipe:
         arc=1.0,
         warm_up=0.1,
         weight_decay=0.05,
-        layer_decay=0.85,
+        layer_decay=0.9,
         clip=1.0,
         average_decay=0.98,
         teacher="average",
