@@ -2,6 +2,7 @@
 
 import io
 import tarfile
+from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from torch import Tensor
 from debiaspl.data import ImageSet
 from debiaspl.data.lazy import read_listing
 from debiaspl.data.listing import Skipped, list_folder
+from debiaspl.data.text import csv_line
 
 
 @cache
@@ -65,6 +67,19 @@ def write_folder(root: Path, per_class: int = 10, classes: tuple[str, ...] = ("c
         for number in range(per_class):
             (root / name / f"{number:04d}.jpg").write_bytes(jpeg(patch(label, number)))
     return root
+
+
+def write_photos(root: Path, names: Iterable[str], side: int = 24) -> Path:
+    """A patch for each name, of both photographs in turn."""
+    for number, name in enumerate(names):
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_bytes(jpeg(patch(number % 2, number, side)))
+    return root
+
+
+def write_labels(table: Path, labels: Mapping[str, str]) -> Path:
+    table.write_text("".join(map(csv_line, (("file_name", "label"), *labels.items()))))
+    return table
 
 
 def write_shards(root: Path, per_class: int = 10, shards: int = 3, labels: tuple[str, ...] = ("0", "1")) -> Path:

@@ -1,28 +1,20 @@
 """Photos of a user, and runs on them that several files of tests look at."""
 
-import csv
-
 import pytest
 
-from tests.data.photos import jpeg, patch
+from tests.data.photos import write_labels, write_photos
 from tests.photos.digits import write_digits
 from tests.photos.starts import pretrain
-from tests.photos.user import CLASSES, PER_CLASS, SIDE, train
+from tests.photos.user import CLASSES, train
 
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory):
     """photos/, labels.csv with three labels a class, and a tiny encoder."""
     root = tmp_path_factory.mktemp("user")
-    (root / "photos").mkdir()
-    table = [("file_name", "label")]
-    for number in range(2 * PER_CLASS):
-        name = f"{number:02d}.jpg"
-        (root / "photos" / name).write_bytes(jpeg(patch(number % 2, number, SIDE)))
-        if number < 6:
-            table.append((name, CLASSES[number % 2]))
-    with (root / "labels.csv").open("w", newline="") as file:
-        csv.writer(file).writerows(table)
+    names = [f"{number:02d}.jpg" for number in range(30)]
+    write_photos(root / "photos", names)
+    write_labels(root / "labels.csv", {name: CLASSES[number % 2] for number, name in enumerate(names[:6])})
     pytest.importorskip("transformers")
     from tests.encoders.tiny import save
 

@@ -6,15 +6,13 @@ from pathlib import Path
 import torch
 from safetensors.torch import load_file
 
-from tests.photos.user import debiaspl
+from tests.typed import done
 
 SHORT = ("--set", "steps=8", "--set", "network.width=4", "--set", "log_every=4", "--set", "checkpoint_every=2")
 
 
 def pretrain(photos, out, *more):
-    ran = debiaspl("train", photos, "--method", "moco", "--out", out, "--device", "cpu", *SHORT, *more)
-    assert ran.exit_code == 0, ran.output
-    return ran.output.splitlines()
+    return done("train", photos, "--method", "moco", "--out", out, "--device", "cpu", *SHORT, *more).splitlines()
 
 
 def results(folder: Path) -> dict:

@@ -10,8 +10,7 @@ from debiaspl.encoders import load_encoder
 from debiaspl.photos import api
 from debiaspl.photos.survey import survey
 from debiaspl.training import RunError
-from tests.data.photos import jpeg, patch
-from tests.photos.user import CLASSES, SIDE
+from tests.photos.user import CLASSES
 
 
 def test_photos_from_python(place, tmp_path, monkeypatch):
@@ -35,20 +34,6 @@ def test_photos_from_python(place, tmp_path, monkeypatch):
     other = place / "photos", place / "labels.csv", str(place / "encoder"), "runs/mine", settings
     assert debiaspl.train_photos(*other, device="cpu", overwrite=True).classes == CLASSES
     assert not (tmp_path / "runs" / "mine.old").exists()
-
-
-def test_errors_name_the_argument_that_allows_it(tmp_path):
-    for number, name in enumerate(["Owl"] * 4 + ["owl"] * 4 + ["day 1"] * 4):
-        (tmp_path / name).mkdir(exist_ok=True)
-        (tmp_path / name / f"{number:02d}.jpg").write_bytes(jpeg(patch(0, number, SIDE)))
-    with pytest.raises(DataError, match=r"allow it: --allow-names, or allow_names=True in Python\."):
-        debiaspl.train_photos(tmp_path)
-    (tmp_path / "labels.csv").write_text("file_name,label\nday 1/08.jpg,owl\nday 1/09.jpg,heron\n")
-    with pytest.raises(DataError, match=r'--folders use.*folders="use" or "ignore"'):
-        debiaspl.train_photos(tmp_path)
-    survey(tmp_path, None, folders="ignore")
-    with pytest.raises(ValueError, match=r"^folders is 'maybe', expected use or ignore\."):
-        debiaspl.train_photos(tmp_path, folders="maybe")
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,8 @@ from debiaspl.recipes.lengths import START
 from debiaspl.training.log import ProgressLine
 from tests.photos.digits import write_digits
 from tests.photos.test_choose import made
-from tests.photos.user import debiaspl
 from tests.training.tiny import stop_at
+from tests.typed import debiaspl
 
 STEPS = ("--set", "steps=6", "--set", "network.width=4", "--set", "checkpoint_every=2")
 

@@ -8,7 +8,7 @@ import torch
 
 from debiaspl.photos.choose import base_recipe
 from debiaspl.photos.survey import survey
-from tests.photos.user import debiaspl
+from tests.typed import done, refused
 
 
 @pytest.mark.slow(seconds=25)
@@ -16,11 +16,10 @@ def test_methods_on_frozen_features(place, tmp_path):
     where = place / "photos", "--labels", place / "labels.csv", "--encoder", place / "encoder"
     methods = "fixmatch", "uda+none", "uda+debiaser", "contrastmatch"
     which = "--methods", ",".join(methods), "--seeds", 2
-    ran = debiaspl("compare", *where, *which, "--set", "steps=6", "--out", tmp_path / "matrix", "--jobs", 2)
-    assert ran.exit_code == 0, ran.output
+    ran = done("compare", *where, *which, "--set", "steps=6", "--out", tmp_path / "matrix", "--jobs", 2)
     numbers = json.loads((tmp_path / "matrix" / "results.json").read_text())
     assert numbers["recipe"]["network"]["settings"]["frozen"] is True
-    assert "it trains the features themselves" in " ".join(ran.output.split())
+    assert "it trains the features themselves" in " ".join(ran.split())
     runs = sorted(path.name for path in (tmp_path / "matrix").iterdir() if path.is_dir() and path.name[0] != ".")
     assert runs == sorted(f"{name}-seed{seed}" for name in methods[:3] for seed in (0, 1))
     assert len(list((tmp_path / "matrix" / ".features").iterdir())) == 1  # computed once, for all of them
@@ -43,9 +42,8 @@ def test_where_every_photo_has_a_label_some_are_hidden(place, tmp_path):
 def test_a_gpu_is_refused_for_frozen_features_and_chooses_another_network_otherwise(place, tmp_path, monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     where = place / "photos", "--labels", place / "labels.csv", "--encoder", place / "encoder"
-    said = debiaspl("compare", *where, "--methods", "fixmatch", "--device", "cuda", "--out", tmp_path / "out")
-    assert said.exit_code == 1
-    assert "the features of a frozen encoder on the CPU only. Use --device cpu" in said.stderr
+    said = refused("compare", *where, "--methods", "fixmatch", "--device", "cuda", "--out", tmp_path / "out")
+    assert "the features of a frozen encoder on the CPU only. Use --device cpu" in said
     found = survey(place / "photos", place / "labels.csv")
     assert [base_recipe(found, None, device).network.name for device in ("cpu", "cuda")] == ["small", "resnet9"]
 
@@ -58,6 +56,4 @@ def test_a_gpu_is_refused_for_frozen_features_and_chooses_another_network_otherw
     ],
 )
 def test_options_that_belong_to_the_other_kind_are_refused(options, message):
-    said = debiaspl("compare", *options)
-    assert said.exit_code == 1
-    assert message in said.stderr
+    assert message in refused("compare", *options)

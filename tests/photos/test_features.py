@@ -12,14 +12,13 @@ pytest.importorskip("transformers")
 from debiaspl.data import manifest
 from debiaspl.deploy import load_model
 from debiaspl.encoders import encoding
-from tests.photos.user import debiaspl
+from tests.typed import debiaspl, done, refused
 
 
 @pytest.fixture(scope="module")
 def features(place):
-    ran = debiaspl("encode", place / "photos", "--out", place / "features", "--encoder", place / "encoder")
-    assert ran.exit_code == 0, ran.output
-    assert "30 of 30 images" in ran.output
+    ran = done("encode", place / "photos", "--out", place / "features", "--encoder", place / "encoder")
+    assert "30 of 30 images" in ran
     return place / "features"
 
 
@@ -31,8 +30,7 @@ def alone(place, features, tmp_path_factory):
     shutil.copytree(place / "encoder", root / "encoder")
     shutil.copy(place / "labels.csv", root)
     what = "--features", root / "features", "--labels", root / "labels.csv", "--encoder", root / "encoder"
-    ran = debiaspl("train", *what, "--device", "cpu", "--out", root / "run", "--set", "steps=40")
-    assert ran.exit_code == 0, ran.output
+    done("train", *what, "--device", "cpu", "--out", root / "run", "--set", "steps=40")
     return root
 
 
@@ -52,8 +50,7 @@ def test_train_without_photos_fits_the_same_classifier(trained, place, alone):
 def test_train_with_photos_and_features_encodes_nothing(place, features, monkeypatch):
     monkeypatch.setattr(encoding, "decode", None)
     what = "--labels", place / "labels.csv", "--encoder", place / "encoder", "--features", features
-    ran = debiaspl("train", place / "photos", *what, "--device", "cpu", "--out", place / "more", "--set", "steps=5")
-    assert ran.exit_code == 0, ran.output
+    done("train", place / "photos", *what, "--device", "cpu", "--out", place / "more", "--set", "steps=5")
 
 
 def test_predict(trained, place, features, alone, tmp_path):
@@ -63,8 +60,7 @@ def test_predict(trained, place, features, alone, tmp_path):
         "features": ["--features", alone / "features"],
         "place": [alone / "features"],
     }.items():
-        ran = debiaspl("predict", trained[1], *arguments, "--out", tmp_path / f"{name}.csv")
-        assert ran.exit_code == 0, ran.output
+        done("predict", trained[1], *arguments, "--out", tmp_path / f"{name}.csv")
     expected = rows(tmp_path / "photos.csv")
     for name in ("both", "features", "place"):
         found = rows(tmp_path / f"{name}.csv")
@@ -79,16 +75,14 @@ def test_predict(trained, place, features, alone, tmp_path):
 def test_next_with_a_run_and_without(trained, alone, tmp_path):
     for name, arguments in {"with": [trained[1]], "without": ["--encoder", alone / "encoder"]}.items():
         out = tmp_path / f"{name}.csv"
-        ran = debiaspl("next", *arguments, "--features", alone / "features", "--count", 4, "--out", out)
-        assert ran.exit_code == 0, ran.output
+        done("next", *arguments, "--features", alone / "features", "--count", 4, "--out", out)
         assert len(rows(out)) == 4
 
 
 def test_compare(alone, tmp_path):
     what = "--features", alone / "features", "--labels", alone / "labels.csv", "--encoder", alone / "encoder"
     methods = "--methods", "supervised,debiaspl", "--seeds", 1, "--set", "steps=5", "--out", tmp_path / "compared"
-    ran = debiaspl("compare", *what, *methods, "--device", "cpu")
-    assert ran.exit_code == 0, ran.output
+    done("compare", *what, *methods, "--device", "cpu")
 
 
 @pytest.mark.parametrize(
@@ -103,9 +97,7 @@ def test_compare(alone, tmp_path):
 )
 def test_what_is_refused(arguments, place, features, trained, monkeypatch):
     monkeypatch.chdir(place)
-    ran = debiaspl(*arguments)
-    assert ran.exit_code == 1
-    assert "features" in ran.output
+    assert "features" in refused(*arguments)
 
 
 @pytest.mark.parametrize("source", ["photos", "features"])
@@ -117,15 +109,11 @@ def test_predictions_by_parts(source, trained, place, tmp_path, monkeypatch):
         what = ["--features", tmp_path / "features"]
     assert debiaspl("predict", trained[1], *what, "--out", tmp_path / "all.csv").exit_code == 0
     for part in ("2/2", "1/2", "1/3"):
-        ran = debiaspl("predict", trained[1], *what, "--out", tmp_path / "parts", "--part", part)
-        assert ran.exit_code == 0, ran.output
+        done("predict", trained[1], *what, "--out", tmp_path / "parts", "--part", part)
     tables = sorted((tmp_path / "parts").glob("*.csv"))
     assert [len(rows(table)) for table in tables] == [7, 7, 7, 7, 2]
     keys = ("file_name", "label")
     found = [tuple(row[key] for key in keys) for table in tables for row in rows(table)]
     assert found == [tuple(row[key] for key in keys) for row in rows(tmp_path / "all.csv")]
-    ran = debiaspl("predict", trained[1], *what, "--out", tmp_path / "parts", "--probabilities")
-    assert ran.exit_code == 1
-    assert "--out" in ran.output
-    ran = debiaspl("predict", trained[1], *what, "--out", tmp_path / "x.csv", "--part", "1/2")
-    assert ran.exit_code == 1
+    assert "--out" in refused("predict", trained[1], *what, "--out", tmp_path / "parts", "--probabilities")
+    refused("predict", trained[1], *what, "--out", tmp_path / "x.csv", "--part", "1/2")

@@ -13,8 +13,8 @@ from debiaspl.recipes import recipe
 from debiaspl.training import Run, train
 from tests.photos.digits import write_digits
 from tests.photos.starts import SHORT, results
-from tests.photos.user import debiaspl
 from tests.training.tiny import stop_at
+from tests.typed import debiaspl, done, refused
 
 
 def test_a_run_that_goes_on_does_without_its_start(tmp_path, monkeypatch, start):
@@ -34,8 +34,7 @@ def test_a_run_that_goes_on_does_without_its_start(tmp_path, monkeypatch, start)
     assert "stopped for the test" in debiaspl(*asked, *every).output
     monkeypatch.undo()
     shutil.rmtree(tmp_path / "start")
-    ran = debiaspl(*asked, *every, "--resume")
-    assert ran.exit_code == 0, ran.output
+    done(*asked, *every, "--resume")
     assert "was not found" in debiaspl(*asked, "--out", tmp_path / "other", "--resume").output
 
 
@@ -45,10 +44,9 @@ def test_a_run_that_goes_on_does_without_its_start(tmp_path, monkeypatch, start)
 )
 def test_what_needs_a_classifier_says_that_there_is_none_and_what_to_do(flat, start, command, more):
     photos = () if command in ("export", "audit") else (flat,)
-    ran = debiaspl(command, start[0], *photos, *more)
-    assert ran.exit_code == 1
-    assert "has learned features without labels" in ran.output
-    assert f"debiaspl train PHOTOS --set start={start[0]}" in ran.output
+    ran = refused(command, start[0], *photos, *more)
+    assert "has learned features without labels" in ran
+    assert f"debiaspl train PHOTOS --set start={start[0]}" in ran
 
 
 def test_the_report_of_a_start_without_labels_alone_and_beside_another_run(flat, start, tmp_path):
@@ -56,21 +54,15 @@ def test_the_report_of_a_start_without_labels_alone_and_beside_another_run(flat,
     assert "has learned features of 60 images without labels" in page
     assert debiaspl("report", start[0], "--out", tmp_path / "again.html").exit_code == 0
     photos = write_digits(tmp_path / "photos", labeled=12)
-    ran = debiaspl(
-        "train", photos, "--device", "cpu", "--set", f"start={start[0]}", "--out", tmp_path / "run", *SHORT[:2]
-    )
-    assert ran.exit_code == 0, ran.output
-    both = debiaspl("report", start[0], tmp_path / "run", "--out", tmp_path / "both.html")
-    assert both.exit_code == 0, both.output
+    done("train", photos, "--device", "cpu", "--set", f"start={start[0]}", "--out", tmp_path / "run", *SHORT[:2])
+    done("report", start[0], tmp_path / "run", "--out", tmp_path / "both.html")
 
 
 def test_a_run_on_photos_takes_network_and_size_from_its_start(flat, start, tmp_path, monkeypatch):
     photos = write_digits(tmp_path / "photos", labeled=12)
     monkeypatch.setattr(survey_module, "_side", lambda path: 20)  # larger photos than those of the start
     asked = "train", photos, "--device", "cpu", "--set", f"start={start[0]}", "--set", "steps=2"
-    ran = debiaspl(*asked, "--out", tmp_path / "run")
-    assert ran.exit_code == 0, ran.output
-    assert "A small network, at 8 x 8 pixels, 2 steps in" in ran.output
+    assert "A small network, at 8 x 8 pixels, 2 steps in" in done(*asked, "--out", tmp_path / "run")
     recipe = json.loads((tmp_path / "run" / "config.json").read_text())["recipe"]
     assert recipe["network"] == {"name": "small", "settings": {"width": 4}}
     assert recipe["start"] == str(start[0])
@@ -92,9 +84,7 @@ def test_a_start_that_does_not_fit_is_refused(start, tmp_path):
         ((f"start={tmp_path / 'gone'}",), "was not found"),
     ):
         more = [part for one in settings for part in ("--set", one)]
-        ran = debiaspl("train", photos, "--device", "cpu", "--out", tmp_path / "run", "--overwrite", *more)
-        assert ran.exit_code == 1
-        assert message in ran.output
+        assert message in refused("train", photos, "--device", "cpu", "--out", tmp_path / "run", "--overwrite", *more)
         assert not (tmp_path / "run").exists()
 
 

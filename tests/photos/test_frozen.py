@@ -24,7 +24,8 @@ from debiaspl.photos import frozen
 from debiaspl.photos.api import plan
 from debiaspl.photos.choose import choose_with_start
 from debiaspl.photos.survey import survey
-from tests.photos.user import CLASSES, debiaspl, train
+from tests.photos.user import CLASSES, train
+from tests.typed import debiaspl, done
 
 METHODS = ["supervised", "graph", "debiaspl"]
 
@@ -190,9 +191,8 @@ def test_labels_that_were_added_after_training_are_evaluated(trained, place, tmp
     out, more, numbers = trained[1], tmp_path / "more.csv", tmp_path / "numbers.json"
     added = "".join(f'{number:02d}.jpg,"{CLASSES[number % 2]}"\n' for number in range(6, 16))
     more.write_text((place / "labels.csv").read_text() + added)
-    ran = debiaspl("evaluate", out, place / "photos", "--labels", more, "--out", numbers, "--device", "cpu")
-    assert ran.exit_code == 0, ran.output
-    assert "6 photos that the run was trained with are left out" in ran.output
+    ran = done("evaluate", out, place / "photos", "--labels", more, "--out", numbers, "--device", "cpu")
+    assert "6 photos that the run was trained with are left out" in ran
     told = json.loads(numbers.read_text())
     assert (told["images"], told["trained_with_left_out"]) == (10, 6)
 
@@ -270,8 +270,7 @@ def test_a_label_of_a_photo_that_cannot_be_read_checks_nothing(lost, folds, plac
     for number in lost:
         (tmp_path / "photos" / f"{number:02d}.jpg").write_bytes(b"damaged")
     asked = tmp_path / "photos", "--labels", tmp_path / "labels.csv", "--encoder", place / "encoder", "--device", "cpu"
-    ran = debiaspl("train", *asked, "--out", tmp_path / "run", "--set", "steps=2")
-    assert ran.exit_code == 0, ran.output
+    done("train", *asked, "--out", tmp_path / "run", "--set", "steps=2")
     results = results_of(tmp_path / "run")
     kind = "cross-check" if folds else "none"
     assert results["check"].items() >= {"kind": kind, "folds": folds, "labels": folds}.items()
@@ -290,10 +289,9 @@ def test_all_images_labeled(place, tmp_path):
         table = [(name, CLASSES[number % 2]) for number, name in enumerate(names)]
         csv.writer(file).writerows([("file_name", "label"), *table])
     where = "--labels", tmp_path / "all.csv", "--encoder", place / "encoder", "--device", "cpu"
-    ran = debiaspl("train", place / "photos", *where, "--out", tmp_path / "run", "--set", "steps=10")
-    assert ran.exit_code == 0, ran.output
-    assert "30 images, 30 labels, 2 classes; 15 of each. Every image has a label." in ran.output
-    assert "Every photo has a label, so this is a supervised model." in ran.output
+    ran = done("train", place / "photos", *where, "--out", tmp_path / "run", "--set", "steps=10")
+    assert "30 images, 30 labels, 2 classes; 15 of each. Every image has a label." in ran
+    assert "Every photo has a label, so this is a supervised model." in ran
 
 
 def test_a_supervised_run_that_is_asked_for_does_not_look_at_the_other_photos(place):

@@ -23,7 +23,7 @@ from debiaspl.training.method import method_of
 from debiaspl.training.settings import parse_settings
 from debiaspl.training.step import Step
 from tests.encoders.tiny import save
-from tests.photos.user import debiaspl
+from tests.typed import debiaspl, done, refused
 
 TINY = [part for text in ("steps=4", "width=2", "labeled_batch=4", "unlabeled_batch=8") for part in ("--set", text)]
 
@@ -54,8 +54,7 @@ def test_each_fold_is_a_run_and_a_stopped_training_goes_on_to_the_same_bits(plac
     monkeypatch.setattr(run, "train_as", stopped)
     assert "somebody pulled the plug" in debiaspl(*photos_of(place, out)).output
     monkeypatch.setattr(run, "train_as", real)
-    ran = debiaspl(*photos_of(place, out), "--resume")
-    assert ran.exit_code == 0
+    done(*photos_of(place, out), "--resume")
     for file in ("predictions.csv", "model.safetensors", "supervised/predictions.csv"):
         assert (out / file).read_bytes() == (whole / file).read_bytes(), file
 
@@ -71,9 +70,7 @@ def test_a_stopped_run_does_not_go_on_with_other_labels(place, tmp_path):
         (tmp_path / part / "results.json").unlink()
     with table.open("a") as file:
         file.write("20.jpg,flower\n")
-    ran = debiaspl(*asked, "--resume")
-    assert ran.exit_code == 1
-    assert "labels have changed" in ran.output
+    assert "labels have changed" in refused(*asked, "--resume")
 
 
 def test_class_folders_and_a_small_network(place, tmp_path, monkeypatch):
@@ -87,9 +84,8 @@ def test_class_folders_and_a_small_network(place, tmp_path, monkeypatch):
     out, said = tmp_path / "run", []
     monkeypatch.setattr(ProgressLine, "say", lambda line, *parts: said.append(parts))
     batches = "--set", "labeled_batch=4", "--set", "unlabeled_batch=8", "--set", "width=2"
-    ran = debiaspl("train", tmp_path / "photos", "--device", "cpu", "--out", out, "--set", "steps=3", *batches)
-    assert ran.exit_code == 0, ran.output
-    assert "A small network, at 24 x 24 pixels, 3 steps in 2 runs. 2 labels are held out to check with." in ran.output
+    ran = done("train", tmp_path / "photos", "--device", "cpu", "--out", out, "--set", "steps=3", *batches)
+    assert "A small network, at 24 x 24 pixels, 3 steps in 2 runs. 2 labels are held out to check with." in ran
     steps = [parts[-1] for parts in said if parts[0] == "photos step 3/3"]
     assert steps == ["0:00 left, run 1 of 2 (supervised)", "0:00 left, run 2 of 2 (debiaspl)"]
     results = json.loads((out / "results.json").read_text())
@@ -130,9 +126,8 @@ def test_fine_tuning_begins_with_the_frozen_fit_and_a_stopped_one_goes_on_to_the
     few = "steps=4", "checkpoint_every=2", "labeled_batch=4", "unlabeled_batch=6"
     asked = *where, "--device", "cpu", *(part for text in few for part in ("--set", text))
     whole, out = tmp_path / "whole", tmp_path / "stopped"
-    ran = debiaspl(*asked, "--out", whole)
-    assert ran.exit_code == 0, ran.output
-    assert re.findall(r"^(supervised|frozen|debiaspl) ", ran.output, re.M) == ["supervised", "frozen", "debiaspl"]
+    ran = done(*asked, "--out", whole)
+    assert re.findall(r"^(supervised|frozen|debiaspl) ", ran, re.M) == ["supervised", "frozen", "debiaspl"]
     begins = {
         method: Run(whole / folder).recipe().first_classifier for method, folder in (("", ""), ("s", "supervised"))
     }
@@ -195,8 +190,7 @@ def test_an_algorithm_of_ones_own(place, tmp_path, monkeypatch):
     (tmp_path / "mine.py").write_text("from debiaspl.algorithms import FixMatch\n\n\nclass Mine(FixMatch): pass\n")
     monkeypatch.chdir(tmp_path)
     where = "--labels", place / "labels.csv", "--device", "cpu", "--out", tmp_path / "run"
-    ran = debiaspl("train", place / "photos", *where, "--set", "algorithm=mine.py:Mine", "--set", "steps=2")
-    assert ran.exit_code == 0, ran.output
+    done("train", place / "photos", *where, "--set", "algorithm=mine.py:Mine", "--set", "steps=2")
     assert json.loads((tmp_path / "run" / "config.json").read_text())["recipe"]["algorithm"]["name"] == "mine.py:Mine"
 
 

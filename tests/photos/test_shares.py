@@ -15,7 +15,8 @@ from debiaspl.deploy import load_model
 from debiaspl.deploy.shares import SavedShares
 from debiaspl.features import fit
 from tests.data.photos import jpeg
-from tests.photos.user import CLASSES, SIDE, debiaspl
+from tests.photos.user import CLASSES, SIDE
+from tests.typed import debiaspl, done, refused
 
 COUNTS = 70, 14
 LABELED = 7
@@ -46,11 +47,10 @@ def uneven(place, tmp_path_factory):
         csv.writer(file).writerows(rows)
     for aim in ("photos", "classes"):
         where = "--labels", root / "labels.csv", "--encoder", place / "encoder", "--device", "cpu"
-        ran = debiaspl(
+        ran = done(
             "train", root / "photos", *where, "--out", root / "runs" / aim, "--set", "steps=40", "--optimise", aim
         )
-        assert ran.exit_code == 0, ran.output
-        (root / f"{aim}.txt").write_text(ran.output)
+        (root / f"{aim}.txt").write_text(ran)
     return root
 
 
@@ -85,10 +85,9 @@ def test_the_model_is_the_fit_of_its_features(uneven, place):
 
 
 def predicted(uneven, run, *more):
-    ran = debiaspl("predict", uneven / "runs" / run, uneven / "photos", "--out", uneven / "p.csv", "--overwrite", *more)
-    assert ran.exit_code == 0, ran.output
+    ran = done("predict", uneven / "runs" / run, uneven / "photos", "--out", uneven / "p.csv", "--overwrite", *more)
     with (uneven / "p.csv").open(newline="") as file:
-        return Counter(row["label"] for row in csv.DictReader(file)), ran.output
+        return Counter(row["label"] for row in csv.DictReader(file)), ran
 
 
 def test_a_user_chooses_the_shares(uneven):
@@ -100,21 +99,14 @@ def test_a_user_chooses_the_shares(uneven):
     assert even[CLASSES[0]] <= run[CLASSES[0]]
     assert folder[CLASSES[0]] >= even[CLASSES[0]]
     assert predicted(uneven, "classes")[0] == even
-    refused = debiaspl(
-        "predict", uneven / "runs" / "photos", uneven / "photos", "--out", uneven / "q.csv", "--shares", "most"
-    )
-    assert refused.exit_code != 0
-    assert "--shares" in refused.output
-    one = debiaspl("predict", uneven / "runs" / "photos", uneven / "photos" / "000.jpg", "--shares", "folder")
-    assert one.exit_code != 0
+    where = uneven / "runs" / "photos", uneven / "photos"
+    assert "--shares" in refused("predict", *where, "--out", uneven / "q.csv", "--shares", "most")
+    refused("predict", uneven / "runs" / "photos", uneven / "photos" / "000.jpg", "--shares", "folder")
 
 
 def test_an_export_has_the_shares_that_were_asked_for(uneven):
-    said = debiaspl("export", uneven / "runs" / "photos", uneven / "even.pt2", "--shares", "even")
-    assert said.exit_code == 0, said.output
-    assert "even class shares" in said.output
-    refused = debiaspl("export", uneven / "runs" / "photos", uneven / "folder.pt2", "--shares", "folder")
-    assert refused.exit_code != 0
+    assert "even class shares" in done("export", uneven / "runs" / "photos", uneven / "even.pt2", "--shares", "even")
+    refused("export", uneven / "runs" / "photos", uneven / "folder.pt2", "--shares", "folder")
 
 
 def test_other_shares_are_noticed(uneven, tmp_path):
@@ -131,13 +123,8 @@ def test_a_run_without_shares_says_so(trained, place, uneven):
     assert model.shares.run.weight == 0
     supervised = place / "runs" / "alone"
     where = "--labels", place / "labels.csv", "--encoder", place / "encoder", "--device", "cpu"
-    ran = debiaspl(
-        "train", place / "photos", *where, "--out", supervised, "--set", "steps=40", "--method", "supervised"
-    )
-    assert ran.exit_code == 0, ran.output
-    refused = debiaspl("predict", supervised, place / "photos", "--out", place / "p.csv", "--shares", "even")
-    assert refused.exit_code != 0
-    assert "shares" in refused.output
+    done("train", place / "photos", *where, "--out", supervised, "--set", "steps=40", "--method", "supervised")
+    assert "shares" in refused("predict", supervised, place / "photos", "--out", place / "p.csv", "--shares", "even")
 
 
 @pytest.mark.parametrize(
@@ -161,8 +148,5 @@ def test_damaged_shares_are_refused(change):
 
 
 def test_a_network_that_learns_its_features_has_no_such_choice(place):
-    refused = debiaspl(
-        "train", place / "photos", "--labels", place / "labels.csv", "--encoder", "none", "--optimise", "classes"
-    )
-    assert refused.exit_code != 0
-    assert "optimise" in refused.output
+    where = place / "photos", "--labels", place / "labels.csv"
+    assert "optimise" in refused("train", *where, "--encoder", "none", "--optimise", "classes")

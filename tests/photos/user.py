@@ -1,16 +1,9 @@
 """Somebody with a folder of photos, a few labels and a tiny encoder, at the command line."""
 
-from typer.testing import CliRunner
-
-from debiaspl.cli import app
+from tests.typed import debiaspl
 
 SIDE = 24
-PER_CLASS = 15
 CLASSES = ("china, old", "flower")
-
-
-def debiaspl(*arguments):
-    return CliRunner().invoke(app, [str(argument) for argument in arguments], catch_exceptions=False)
 
 
 def train(place, out, *more):

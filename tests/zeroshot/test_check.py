@@ -13,7 +13,7 @@ from debiaspl.zeroshot.arrays import ArraysTeacher
 from debiaspl.zeroshot.check import against_labels, decide, is_clear
 from debiaspl.zeroshot.experiment import Experiment
 from debiaspl.zeroshot.student import Student
-from tests.data.photos import jpeg, patch
+from tests.data.photos import write_labels, write_photos
 
 COUNT = 12
 CLASSES = ("temple", "flower")
@@ -22,17 +22,13 @@ CLASSES = ("temple", "flower")
 @pytest.fixture
 def wrong(encoder: str, tmp_path: Path) -> Experiment:
     """Twelve photos, ten of them labeled, and a teacher that is sure of each and right on two."""
-    photos = tmp_path / "photos"
-    photos.mkdir()
-    rows = ["file_name,label"]
-    for number in range(COUNT):
-        (photos / f"{number:02d}.jpg").write_bytes(jpeg(patch(number % 2, number)))
-        rows.append(f"{number:02d}.jpg,{CLASSES[number % 2]}")
-    (tmp_path / "few.csv").write_text("\n".join(rows[:-2]) + "\n")
+    names = [f"{number:02d}.jpg" for number in range(COUNT)]
+    photos = write_photos(tmp_path / "photos", names)
+    few = write_labels(tmp_path / "few.csv", {name: CLASSES[number % 2] for number, name in enumerate(names[:-2])})
     said = (np.arange(COUNT) + (np.arange(COUNT) >= 2)) % 2
     np.savez(tmp_path / "teacher.npz", probabilities=np.eye(2)[said])
     student, teacher = Student(encoder, ("steps=20",)), ArraysTeacher(tmp_path / "teacher.npz")
-    return Experiment(photos, CLASSES, teacher, ("{}",), 0.4, student, tmp_path / "few.csv")
+    return Experiment(photos, CLASSES, teacher, ("{}",), 0.4, student, few)
 
 
 def test_a_wrong_teacher_is_not_handed_out_and_the_table_says_so(wrong, tmp_path):

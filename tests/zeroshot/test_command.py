@@ -13,7 +13,7 @@ from debiaspl.cli import app
 from debiaspl.data.lazy import FolderFiles
 from debiaspl.deploy.labeled import labeled_files, learned_from_teacher
 from debiaspl.deploy.saved import load_model
-from tests.data.photos import jpeg, patch, write_folder
+from tests.data.photos import write_folder, write_labels, write_photos
 from tests.zeroshot.models import save_model
 
 COUNT = 10
@@ -23,16 +23,9 @@ needs_pieces = pytest.mark.skipif(
 )
 
 
-def write_photos(root: Path, side: int) -> Path:
-    root.mkdir()
-    for number in range(COUNT):
-        (root / f"{number}.jpg").write_bytes(jpeg(patch(number % 2, number, side)))
-    return root
-
-
 @pytest.fixture
 def photos(tmp_path: Path) -> Path:
-    return write_photos(tmp_path / "photos", side=60)
+    return write_photos(tmp_path / "photos", [f"{number}.jpg" for number in range(COUNT)], side=60)
 
 
 def run(*arguments: object, code: int = 0) -> str:
@@ -43,9 +36,8 @@ def run(*arguments: object, code: int = 0) -> str:
 
 
 def truth(folder: Path, count: int = COUNT) -> Path:
-    rows = [f"{number}.jpg,{('temple', 'flower')[number % 2]}" for number in range(count)]
-    (folder / "truth.csv").write_text("\n".join(["file_name,label", *rows]) + "\n")
-    return folder / "truth.csv"
+    labels = {f"{number}.jpg": ("temple", "flower")[number % 2] for number in range(count)}
+    return write_labels(folder / "truth.csv", labels)
 
 
 @pytest.mark.slow

@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+from collections.abc import Sequence
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
@@ -20,29 +21,21 @@ from debiaspl.zeroshot.experiment import Experiment
 from debiaspl.zeroshot.photos import GivenTable
 from debiaspl.zeroshot.predictions import Predictions
 from debiaspl.zeroshot.student import Student
-from tests.data.photos import jpeg, patch
+from tests.data.photos import write_labels, write_photos
 
 CLASSES = ("temple", "flower", "nothing")
 COUNT = 12
+NAMES = [f"{number:02d}.jpg" for number in range(COUNT)]
 
 
 @pytest.fixture
 def photos(tmp_path: Path) -> Path:
     """Loose files: half temples, half flowers; no name or folder tells which."""
-    root = tmp_path / "photos"
-    root.mkdir()
-    for number in range(COUNT):
-        (root / f"{number:02d}.jpg").write_bytes(jpeg(patch(number % 2, number)))
-    return root
+    return write_photos(tmp_path / "photos", NAMES)
 
 
-def write_table(path: Path, labels: list[int], names: list[str] | None = None) -> Path:
-    with path.open("w", newline="") as file:
-        table = csv.writer(file)
-        table.writerow(["file_name", "label"])
-        for number, label in enumerate(labels):
-            table.writerow([names[number] if names else f"{number:02d}.jpg", CLASSES[label]])
-    return path
+def write_table(path: Path, labels: list[int], names: Sequence[str] = ()) -> Path:
+    return write_labels(path, dict(zip(names or NAMES, (CLASSES[label] for label in labels), strict=False)))
 
 
 def truth() -> list[int]:
@@ -155,8 +148,8 @@ def test_a_table_of_truth_inside_the_photos_is_not_read(experiment, photos, tmp_
 def test_what_a_folder_is_called_is_no_label(experiment, tmp_path):
     inner = experiment.photos / "flower"
     inner.mkdir()
-    for number in range(COUNT):
-        (experiment.photos / f"{number:02d}.jpg").rename(inner / f"{number:02d}.jpg")
+    for name in NAMES:
+        (experiment.photos / name).rename(inner / name)
     experiment.run(tmp_path / "out")
     with (tmp_path / "out" / "labels.csv").open() as file:
         assert {row["label"] for row in csv.DictReader(file)} == {"temple", "flower"}
@@ -174,7 +167,7 @@ def test_the_folder_that_comes_out(experiment, tmp_path):
     assert "No label of nothing" in said[1]
     assert (tmp_path / "out" / "table.md").read_text().count("|") == 5 * 6
     with (tmp_path / "out" / "predictions.csv").open() as file:
-        assert [row["file_name"] for row in csv.DictReader(file)] == [f"{number:02d}.jpg" for number in range(COUNT)]
+        assert [row["file_name"] for row in csv.DictReader(file)] == NAMES
 
 
 def test_a_stopped_run_goes_on_and_a_full_folder_is_not_overwritten(experiment, tmp_path, monkeypatch):
@@ -235,8 +228,7 @@ def test_a_truth_of_more_files_than_there_are_is_used_and_it_is_said(experiment,
             return super().predict(*arguments)[0], {2: "damaged"}
 
     experiment = replace(experiment, teacher=Looking(tmp_path / "teacher.npz"))
-    there = [f"{number:02d}.jpg" for number in range(COUNT)]
-    table = write_table(tmp_path / "more.csv", [*truth(), 0, 1, 0], [*there, "zz.jpg", "day/01.jpg", "zz.jpg"])
+    table = write_table(tmp_path / "more.csv", [*truth(), 0, 1], [*NAMES, "zz.jpg", "day/01.jpg"])
     said: list[str] = []
     rows = experiment.run(tmp_path / "out", evaluate=table, say=said.append).rows
     absent, unread = said[:2]

@@ -19,7 +19,7 @@ from debiaspl.zeroshot.predictions import Predictions
 from debiaspl.zeroshot.student import Student
 from debiaspl.zeroshot.teacher import EncodingTeacher
 from debiaspl.zeroshot.verdict import CHANCE, DOUBTFUL, GOOD, TeacherVerdict, _shared, agreement, decidedness, judge
-from tests.data.photos import jpeg, patch
+from tests.data.photos import write_photos
 from tests.reference import agreement as slow
 
 CLASSES, COUNT, WIDTH = ("owl", "heron", "wren", "gull"), 200, 16
@@ -113,10 +113,7 @@ def test_clusters_are_found_whatever_the_seed_and_vectors_that_are_alike_are_no_
 
 
 def test_an_experiment_says_it_before_it_trains(encoder, tmp_path, monkeypatch):
-    (tmp_path / "photos").mkdir()
-    for number in range(60):
-        (tmp_path / "photos" / f"{number}.jpg").write_bytes(jpeg(patch(number % 2, number)))
-
+    write_photos(tmp_path / "photos", [f"{number}.jpg" for number in range(60)])
     said: list[str] = []
     encode = module.encode_images
     monkeypatch.setattr(module, "encode_images", lambda *how: said.append("training") or encode(*how))
