@@ -8,14 +8,12 @@ for every seed, by the averaged weights after the last step, on balanced test im
 """
 
 import argparse
-import json
 import statistics
 from pathlib import Path
 from typing import Any
 
-from record_demo import origin
-from stability import prepared
-
+from benchmarks.origin import origin, write
+from benchmarks.stability import prepared
 from debiaspl.recipes import recipe as find
 from debiaspl.training.evaluate import evaluate
 
@@ -37,7 +35,7 @@ def run(name: str, settings: list[str], seed: int) -> dict[str, float]:
     for number in range(recipe.steps):
         step(number)
     found = evaluate(step.finished(), task.test)
-    return {"accuracy": found.accuracy, "worst": min(share for share in found.recall if share is not None)}
+    return {"accuracy": found.accuracy, "worst": min(share for share in found.confusion.recall if share is not None)}
 
 
 def measured(name: str, seeds: int) -> list[dict[str, Any]]:
@@ -60,10 +58,9 @@ def main() -> None:
         written = {
             "recipe": find(name).to_json(),
             "variants": measured(name, options.seeds),
-            "origin": origin(f"python benchmarks/ablation.py --recipes {name} --seeds {options.seeds}"),
+            "origin": origin(f"python -m benchmarks.ablation --recipes {name} --seeds {options.seeds}"),
         }
-        options.out.mkdir(parents=True, exist_ok=True)
-        (options.out / f"{name}.json").write_text(json.dumps(written, indent=1) + "\n")
+        write(options.out / f"{name}.json", written)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,6 @@ import argparse
 import json
 import multiprocessing
 import os
-import platform
 import subprocess
 import sys
 import tempfile
@@ -20,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from debiaspl._processes import usable_cores
+from benchmarks.origin import origin
 
 ROOT = Path(__file__).parent.parent
 LIMITS = {"seconds": 20, "peak_mib": 2048, "page_mb": 3}
@@ -93,11 +92,6 @@ def measure(path: Path) -> dict[str, float]:
     }
 
 
-def commit() -> str:
-    said = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, text=True, stdout=subprocess.PIPE, check=False)
-    return said.stdout.strip()
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--images", type=int, default=100_000)
@@ -117,16 +111,8 @@ def main() -> None:
             found[suffix] = measure(Path(name) / f"predictions.{suffix}")
     facts = {"images": options.images, "classes": options.classes, "limits": LIMITS, "measured": found}
     facts["within_limits"] = all(one[name] < limit for one in found.values() for name, limit in LIMITS.items())
-    origin = {
-        "command": " ".join(["python benchmarks/audit.py", *sys.argv[1:]]),
-        "commit": commit(),
-        "machine": f"{platform.system()} {platform.machine()}, {usable_cores()} cores",
-        "load_before": round(load, 1),
-        "python": platform.python_version(),
-        "torch": version("torch"),
-        "pyarrow": version("pyarrow"),
-    }
-    print(json.dumps(facts | origin, indent=2))
+    about = origin() | {"load_before": round(load, 1), "pyarrow": version("pyarrow")}
+    print(json.dumps(facts | about, indent=2))
 
 
 if __name__ == "__main__":

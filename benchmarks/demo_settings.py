@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
-from record_demo import origin
 
+from benchmarks.origin import origin
 from debiaspl.data import Task, open_data
 from debiaspl.recipes import recipe as find
 from debiaspl.training.evaluate import predict_all

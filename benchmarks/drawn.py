@@ -12,7 +12,7 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
-from benchmarks.photos import folder, looked_at, origin, rated
+from benchmarks.photos import folder, looked_at, origin_of, rated
 from debiaspl.encoders import features_of
 from debiaspl.features import FeatureTable, TableTask, fit_recipe
 from debiaspl.features.fit import LINEAR, enough_steps
@@ -82,11 +82,11 @@ def encoded(sets: Sequence[str], work: Path) -> dict[str, Path]:
 def record(out: Path, tasks: Iterable[tuple[Any, ...]], jobs: int = 1) -> list[dict[str, Any]]:
     """Call each of these functions with its arguments and add the results to a file, after each of them."""
     before = json.loads(out.read_text()) if out.exists() else {"runs": [], "commit": ""}
-    runs, commits = before["runs"], dict.fromkeys([*before["commit"].split(), origin(())["commit"]])
+    runs, commits = before["runs"], dict.fromkeys([*before["commit"].split(), origin_of(())["commit"]])
     with ProcessPoolExecutor(jobs, get_context("spawn")) as pool:
         for done in [pool.submit(*task) for task in tasks]:
             runs += done.result()
-            about = origin(sorted({run["draw"] for run in runs}))
+            about = origin_of(sorted({run["draw"] for run in runs}))
             out.write_text(json.dumps({**about, "commit": " ".join(commits), "runs": runs}) + "\n")
             print(len(runs), flush=True)
     return runs

@@ -11,10 +11,7 @@ Then the time to fit 100,000 x 512 features, in a process of one thread.
 import argparse
 import json
 import os
-import platform
 import statistics
-import subprocess
-import sys
 import time
 import warnings
 from collections.abc import Callable
@@ -32,8 +29,8 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.semi_supervised import LabelSpreading, SelfTrainingClassifier
 from sklearn.svm import SVC
 
+from benchmarks.origin import origin
 from debiaspl import DebiasedClassifier
-from debiaspl._processes import usable_cores
 from debiaspl.data import FewLabels
 
 ROOT = Path(__file__).parent.parent
@@ -143,11 +140,6 @@ def time_features() -> dict[str, Any]:
     }
 
 
-def commit() -> str:
-    said = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, text=True, stdout=subprocess.PIPE, check=False)
-    return said.stdout.strip()
-
-
 def table(measured: dict[str, Any]) -> str:
     lines = ["| method | settings | accuracy % |", "| --- | --- | --- |"]
     for method, one in measured.items():
@@ -166,13 +158,9 @@ def main() -> None:
         "seeds": list(range(options.seeds)),
         "methods": compare(range(options.seeds)),
         "features": time_features(),
-        "command": " ".join(["python benchmarks/estimator.py", *sys.argv[1:]]),
-        "commit": commit(),
-        "machine": f"{platform.system()} {platform.machine()}, {usable_cores()} cores",
-        "threads": os.environ.get("OMP_NUM_THREADS", "all"),
+        **origin(),
         "load_before": round(load, 1),
-        "versions": {name: version(name) for name in ("torch", "scikit-learn", "numpy")}
-        | {"python": platform.python_version()},
+        "versions": {name: version(name) for name in ("scikit-learn", "numpy")},
     }
     print(table(facts["methods"]))
     print(json.dumps(facts["features"]))

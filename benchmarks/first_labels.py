@@ -24,7 +24,7 @@ import torch
 import torch.nn.functional as F
 
 from benchmarks.drawn import Drawn, encoded, parsed, record
-from benchmarks.photos import ROOT
+from benchmarks.origin import ROOT
 from debiaspl.features import choose
 from debiaspl.graph.neighbours import clusters
 

@@ -8,8 +8,6 @@ mean over classes on all others, which the fit on some photos has mostly not see
 
 import argparse
 import json
-import platform
-import subprocess
 import time
 from pathlib import Path
 from statistics import mean
@@ -18,6 +16,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from benchmarks.origin import origin, write
 from benchmarks.size import macro
 from debiaspl.data import FewLabels
 from debiaspl.features import FeatureTable, TableTask, fit_recipe
@@ -64,18 +63,13 @@ def main() -> None:
             for budget in BUDGETS
             for size in sizes
         }
-        commit = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True, check=False)
         made = {
-            "command": "OMP_NUM_THREADS=1 python -m benchmarks.fit_on eurosat.npz --out results/photos/fit_on.json",
-            "commit": commit.stdout.strip(),
-            "device": platform.machine(),
-            "torch": torch.__version__,
-            "threads": torch.get_num_threads(),
+            **origin("OMP_NUM_THREADS=1 python -m benchmarks.fit_on eurosat.npz --out results/photos/fit_on.json"),
             "features": "efficientnet-lite0 at 224 pixels, 13,500 photos of EuroSAT",
             "means": means,
             "rows": rows,
         }
-        options.out.write_text(json.dumps(made, indent=1) + "\n")
+        write(options.out, made)
         print(means, flush=True)
 
 

@@ -9,7 +9,6 @@ start to its end; with length start the features of the fold are learned first, 
 
 import argparse
 import json
-import platform
 import subprocess
 import sys
 import tempfile
@@ -18,8 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-import torch
-
+from benchmarks.origin import origin
 from debiaspl.recipes import recipe as find
 from debiaspl.training.settings import parse_settings
 
@@ -88,20 +86,17 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     options = parser.parse_args()
 
-    found = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True, check=False).stdout.strip()
-    device = torch.cuda.get_device_name() if torch.cuda.is_available() else platform.machine()
     folds = range(options.first, options.first + options.folds)
     chosen = options.recipe, options.length, options.method
     recipe = parse_settings(find(*chosen), options.settings)
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(options.together) as pool:
         begun = [pool.submit(run, chosen, fold, options.settings, Path(folder)) for fold in folds]
         measured = {
+            **origin(),
             "recipe": recipe.to_json(),
             "command": " ".join(command(chosen, [*options.settings, f"seed={options.first}"])),
-            "commit": options.commit or found or "unknown",
-            "device": device,
+            **({"commit": options.commit} if options.commit else {}),
             "together": options.together,
-            "versions": {"torch": torch.__version__, "python": platform.python_version()},
             "folds": [future.result() for future in begun],
         }
         if options.length == "start":

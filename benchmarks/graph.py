@@ -9,10 +9,7 @@ A draw gives labels to a few images of each class, and accuracy is that of all o
 """
 
 import argparse
-import json
-import platform
 import resource
-import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,6 +21,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from benchmarks.origin import origin, write
 from debiaspl.data import FewLabels
 from debiaspl.graph import Graph, nearest, ridge_weights
 
@@ -104,9 +102,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     options = parser.parse_args()
     draws = range(options.first, options.first + options.draws)
-    commit = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True, check=False).stdout.strip()
-    device = torch.cuda.get_device_name() if options.device == "cuda" else platform.machine()
-    made: dict[str, Any] = {"commit": commit, "device": device, "torch": torch.__version__}
+    made = origin()
     if options.vectors:
         made |= large(options.vectors, options.width, options.device)
     else:
@@ -116,8 +112,7 @@ def main() -> None:
             print(one["features"])
             for name, values in one["runs"].items():
                 print(f"  {name:36} {mean(values):.1f}")
-    options.out.parent.mkdir(parents=True, exist_ok=True)
-    options.out.write_text(json.dumps(made, indent=1) + "\n")
+    write(options.out, made)
 
 
 if __name__ == "__main__":

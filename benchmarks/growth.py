@@ -25,12 +25,12 @@ from typing import Any
 import numpy as np
 import torch
 
+from benchmarks.origin import ROOT, git
 from debiaspl.data import manifest
 from debiaspl.encoders import load_encoder
 from debiaspl.encoders.feature_folder import FeatureFolder, Rows
 from debiaspl.files import write_json
 
-ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "results" / "growth" / "growth.json"
 CLASSES, LABELS, LINKED = 100, 10, 40
 WHAT = ("encode", "label", "fit", "predict", "next", "audit")
@@ -196,8 +196,7 @@ def main() -> None:
     for rows in options.rows:
         for what in options.what:
             one = run(what, rows, options.work.resolve(), photos)
-            commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, stdout=-1, text=True).stdout
-            one |= {"commit": commit.strip(), "load": round(os.getloadavg()[0], 1)}
+            one |= {"commit": git("rev-parse", "--short", "HEAD"), "load": round(os.getloadavg()[0], 1)}
             print(what, rows, one, flush=True)
             about["found"].setdefault(what, {})[str(rows)] = one
             about["command"] = "python -m benchmarks.growth --rows 1000 10000 ... --work DIR --photos EuroSAT"

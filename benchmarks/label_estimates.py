@@ -32,8 +32,10 @@ def asked_by_the_page(photos: Drawn, count: int) -> dict[int, str]:
     """Photos in their order, and how each was chosen."""
     files = tuple(map(str, range(len(photos.truth))))
     table = SimpleNamespace(answers={}, asked={})
-    guide = Guide(files, table, tuple(map(str, range(photos.classes))))
-    guide.count, guide._keys, guide._pool = EVERY, list(range(len(files))), Pool(photos.features)
+    everything = list(range(len(files))), Pool(photos.features), {}
+    guide = Guide(lambda keys, watch: everything, files, table, tuple(map(str, range(photos.classes))), count=EVERY)
+    while guide.learn():
+        pass
     asked: dict[int, str] = {}
     while len(asked) < count:
         asked |= dict(guide.choose(set(asked)))

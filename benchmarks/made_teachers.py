@@ -20,7 +20,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from benchmarks.drawn import Drawn, encoded, parsed, record
-from benchmarks.record_demo import ROOT
+from benchmarks.origin import ROOT
 from debiaspl.features.fit import LINEAR, TableTask, enough_steps, fit_recipe
 from debiaspl.report.over_seeds import markdown
 from debiaspl.zeroshot.predictions import Predictions, lost_classes
@@ -136,7 +136,7 @@ def main() -> None:
     options = parsed(__doc__).parse_args()
     paths, draws = encoded(options.sets, options.work), range(*map(int, options.draws.split(":")))
     cells = product(draws, paths, (False, True))
-    record(options.out, [(measured, paths[name], name, tail, draw) for draw, name, tail in cells], draws, options.jobs)
+    record(options.out, [(measured, paths[name], name, tail, draw) for draw, name, tail in cells], options.jobs)
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import torch
 
+from benchmarks.origin import origin, write
 from debiaspl._processes import keep_freed_memory
 from debiaspl.encoders import load_encoder
 from debiaspl.encoders.encoding import BATCH
@@ -48,8 +49,6 @@ def main() -> None:
     if options.one:
         print(json.dumps(measure(int(options.one[0]), options.one[1] == "kept")))
         return
-    commit = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True, check=False).stdout.strip()
-    made = {"commit": commit, "device": platform.machine(), "libc": platform.libc_ver(), "torch": torch.__version__}
     runs = []
     for side in SIDES:
         for kept in ("given back", "kept"):
@@ -57,11 +56,8 @@ def main() -> None:
             said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
             runs.append({"side": side, "freed_memory": kept, **json.loads(said)})
             print(runs[-1], flush=True)
-    options.out.parent.mkdir(parents=True, exist_ok=True)
-    command = "OMP_NUM_THREADS=1 python -m benchmarks.malloc --out results/photos/malloc.json"
-    options.out.write_text(
-        json.dumps({"command": command, **made, "threads": torch.get_num_threads(), "runs": runs}, indent=1) + "\n"
-    )
+    about = origin("OMP_NUM_THREADS=1 python -m benchmarks.malloc --out results/photos/malloc.json")
+    write(options.out, {**about, "libc": platform.libc_ver(), "runs": runs})
 
 
 if __name__ == "__main__":

@@ -19,6 +19,7 @@ from types import ModuleType
 
 import torch
 
+from benchmarks.origin import git
 from debiaspl.graph import directions, neighbours
 
 COUNT, CHECKED, CLUSTERS = 50, 400, 100
@@ -55,7 +56,7 @@ def main() -> None:
     parser.add_argument("--sets", nargs="+", default=["clusters:1280", "clusters:64", "plain:8", "plain:16"])
     parser.add_argument("--out", type=Path, required=True, help="what it has already is kept")
     options = parser.parse_args()
-    commit = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True, check=False).stdout.strip()
+    commit = git("rev-parse", "HEAD")
     rows = json.loads(options.out.read_text())["rows"] if options.out.exists() else []
     for named in options.sets:
         kind, width = named.split(":")

@@ -10,7 +10,6 @@ logistic regression to the labels. All are processes of their own; measured is u
 import argparse
 import json
 import os
-import platform
 import resource
 import shutil
 import subprocess
@@ -18,8 +17,9 @@ import sys
 import tempfile
 from pathlib import Path
 
+from benchmarks.origin import ROOT, origin, write
+
 PHOTOS, LABELS = 600, 5
-ROOT = Path(__file__).parent.parent
 PLAIN = """
 import sys
 from pathlib import Path
@@ -79,19 +79,16 @@ def main() -> None:
         found["plain script"] = seconds([sys.executable, "-c", PLAIN, str(work / "photos")], ROOT)
         if options.other is not None:
             found["train, other commit"] = seconds([*train, str(work / "other" / "run")], options.other)
-    commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False)
     made = {
-        "command": "python -m benchmarks.photo_road flowers20",
-        "commit": commit.stdout.strip(),
-        "machine": f"{platform.machine()}, one thread a process, other programs running",
+        **origin("python -m benchmarks.photo_road flowers20"),
+        "threads": "one a process",
         "photos": PHOTOS,
         "processor_seconds": found,
         "train_over_plain_script": round(found["train"] / found["plain script"], 2),
     }
     if options.other is not None:
         made["train_over_other_commit"] = round(found["train"] / found["train, other commit"], 2)
-    options.out.parent.mkdir(parents=True, exist_ok=True)
-    options.out.write_text(json.dumps(made, indent=1) + "\n")
+    write(options.out, made)
     print(json.dumps(made, indent=1))
 
 

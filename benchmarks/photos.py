@@ -13,10 +13,6 @@ them; *even shares* is the same without estimated shares, as it was at 583f46c.
 import argparse
 import json
 import math
-import platform
-import shlex
-import subprocess
-import sys
 import time
 import warnings
 from collections.abc import Collection, Iterable, Iterator
@@ -32,6 +28,7 @@ import torch
 from sklearn.exceptions import ConvergenceWarning
 
 from benchmarks.alternatives import methods
+from benchmarks.origin import origin
 from debiaspl._processes import keep_freed_memory
 from debiaspl.data import GivenLabels, ImageSet, loaded
 from debiaspl.encoders import Encoder, features_of, load_encoder
@@ -41,7 +38,6 @@ from debiaspl.photos.choose import choose, working_size
 from debiaspl.photos.survey import Photos, survey
 from debiaspl.training.method import with_method
 
-ROOT = Path(__file__).parent.parent
 ENCODER = "efficientnet-lite0"
 KINDS = ("balanced", "long tail, equal labels", "long tail, random labels", "long tail, coverage")
 MOST = 500
@@ -80,7 +76,7 @@ def looked_at(folder: Path) -> tuple[Photos, Encoder, ImageSet]:
     photos = survey(folder, None)
     encoder = load_encoder(ENCODER)
     encoder.image_size = working_size(photos, "cpu", encoder)
-    recipe = choose(photos, "cpu", (ENCODER, encoder))
+    recipe = choose(photos, "cpu", encoder)
     every = GivenLabels().read(str(folder), recipe.image_size, stream=True)
     chosen: list[int] = []
     for number in range(every.num_classes):
@@ -249,17 +245,9 @@ def about(made: dict[str, Any]) -> dict[str, Any]:
     return {name: made[name] for name in ("command", "commit", "device", "torch", "note") if name in made}
 
 
-def origin(draws: Iterable[int]) -> dict[str, Any]:
+def origin_of(draws: Iterable[int]) -> dict[str, Any]:
     """What a file of results says of where it comes from."""
-    commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False)
-    return {
-        "command": shlex.join(["python", "-m", f"benchmarks.{Path(sys.argv[0]).stem}", *sys.argv[1:]]),
-        "commit": commit.stdout.strip(),
-        "device": platform.machine(),
-        "torch": torch.__version__,
-        "encoder": ENCODER,
-        "draws": list(draws),
-    }
+    return {**origin(), "encoder": ENCODER, "draws": list(draws)}
 
 
 def main() -> None:
@@ -297,7 +285,7 @@ def main() -> None:
         for done in [pool.submit(measure, paths[cell.data], cell, names) for cell in cells]:
             runs += done.result()
             made = {
-                **origin(sorted({run["draw"] for run in runs})),
+                **origin_of(sorted({run["draw"] for run in runs})),
                 "earlier": [*before.get("earlier", []), *([about(before)] if before else [])],
                 "macro": summary(runs, "macro"),
                 "accuracy": summary(runs, "accuracy"),

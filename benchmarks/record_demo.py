@@ -6,19 +6,13 @@ processor, by the numbers alone:
     ATEN_CPU_CAPABILITY=default python benchmarks/record_demo.py demo-range/default --seeds 10
 """
 
-import json
-import platform
 import shutil
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
-import torch
-
-from debiaspl._processes import usable_cores
-
-ROOT = Path(__file__).parent.parent
+from benchmarks.origin import ROOT, origin, write
 
 
 def main() -> None:
@@ -31,29 +25,7 @@ def main() -> None:
         target.mkdir(parents=True, exist_ok=True)
         for name in ("results.json",) if "/" in sys.argv[1] else ("results.json", "table.md"):
             shutil.copy(out / name, target / name)
-    (target / "origin.json").write_text(json.dumps(origin(" ".join(command)), indent=2) + "\n")
-
-
-def machine() -> str:
-    return f"{platform.system()} {platform.machine()}, {usable_cores()} cores, no GPU used"
-
-
-def origin(command: str) -> dict[str, object]:
-    def git(*arguments: str) -> str:
-        return subprocess.run(
-            ["git", *arguments], check=True, cwd=ROOT, text=True, stdout=subprocess.PIPE
-        ).stdout.strip()
-
-    return {
-        "command": command,
-        "commit": git("rev-parse", "HEAD"),
-        "changed_since": git("status", "--porcelain", "--", "debiaspl").splitlines(),
-        "machine": machine(),
-        "threads": torch.get_num_threads(),
-        "vector_instructions": torch.backends.cpu.get_cpu_capability(),
-        "python": platform.python_version(),
-        "torch": torch.__version__,
-    }
+    write(target / "origin.json", origin(" ".join(command)))
 
 
 if __name__ == "__main__":

@@ -4,13 +4,12 @@ Writes results/NAME: results.json, the table, and where they come from. The runs
 command goes on with one that was stopped. Delete that folder to begin anew.
 """
 
-import json
 import shlex
 import shutil
 import subprocess
 import sys
 
-from record_demo import ROOT, origin
+from benchmarks.origin import ROOT, origin, write
 
 
 def main() -> None:
@@ -22,8 +21,7 @@ def main() -> None:
     # What is written down is where the runs began, not where a resumed command found the tree.
     began = out.with_suffix(".origin.json")
     if not out.exists():
-        out.parent.mkdir(parents=True, exist_ok=True)
-        began.write_text(json.dumps(origin(shlex.join(command)), indent=2) + "\n")
+        write(began, origin(shlex.join(command)))
     subprocess.run([sys.executable, "-m", *command, "--out", str(out), "--resume"], check=True)
     target.mkdir(parents=True, exist_ok=True)
     for file in ("results.json", "table.md"):

@@ -11,13 +11,13 @@ rates.
 import argparse
 import json
 import os
-import platform
 import statistics
 import subprocess
 import sys
 import time
 from pathlib import Path
 
+from benchmarks.origin import origin, write
 from debiaspl.training.settings import parse_settings
 
 HERE = Path(__file__).resolve()
@@ -81,24 +81,14 @@ def main() -> None:
     one, two = (statistics.median(rates[processes]) for processes in (1, 2))
     print(f"1 process {one:.2f} images/s, 2 processes {two:.2f} images/s, efficiency {two / (2 * one):.1%}")
     if options.out is not None:
-        import torch
-
-        from debiaspl.files import write_json
-
-        commit = subprocess.run(
-            ["git", "rev-parse", "HEAD"], capture_output=True, text=True, check=True, cwd=HERE.parent
-        ).stdout.strip()
         found = {
-            "command": "python benchmarks/scaling.py " + " ".join(sys.argv[1:]),
-            "commit": commit,
-            "machine": {"cpu": platform.processor() or platform.machine(), "cores": os.cpu_count()},
-            "torch": torch.__version__,
+            **origin(),
             "network": "WRN-28-2",
             "batch": [options.labeled, 7 * options.labeled],
             "images_per_second": {str(processes): values for processes, values in rates.items()},
             "efficiency": two / (2 * one),
         }
-        write_json(options.out, found)
+        write(options.out, found)
 
 
 if __name__ == "__main__":

@@ -7,9 +7,6 @@ Draws 100 to 104 give labels to five photos of each class, and accuracy is the m
 """
 
 import argparse
-import json
-import platform
-import subprocess
 import time
 from pathlib import Path
 from statistics import mean
@@ -22,6 +19,7 @@ from PIL import Image
 from sklearn.linear_model import LogisticRegression
 from torch import Tensor
 
+from benchmarks.origin import origin, write
 from debiaspl._processes import keep_freed_memory
 from debiaspl.data import FewLabels
 from debiaspl.encoders import Encoder, load_encoder
@@ -85,13 +83,8 @@ def main() -> None:
     parser.add_argument("--encoder", default="efficientnet-lite0")
     parser.add_argument("--out", type=Path, required=True)
     options = parser.parse_args()
-    commit = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True, check=False).stdout.strip()
     made: dict[str, Any] = {
-        "command": "OMP_NUM_THREADS=1 python -m benchmarks.size EuroSAT/2750 flowers20:64 flowers20:32 --out size.json",
-        "commit": commit,
-        "device": platform.machine(),
-        "torch": torch.__version__,
-        "threads": torch.get_num_threads(),
+        **origin("OMP_NUM_THREADS=1 python -m benchmarks.size EuroSAT/2750 flowers20:64 flowers20:32 --out size.json"),
         "encoder": options.encoder,
         "labels_per_class": LABELS,
         "draws": list(DRAWS),
@@ -114,7 +107,7 @@ def main() -> None:
             told = ", ".join(f"{name} {mean(values):.1f}" for name, values in runs.items())
             print(f"{named} at {side}: {told}; {1000 * seconds:.0f} ms a photo", flush=True)
             options.out.parent.mkdir(parents=True, exist_ok=True)
-            options.out.write_text(json.dumps(made, indent=1) + "\n")
+            write(options.out, made)
 
 
 if __name__ == "__main__":

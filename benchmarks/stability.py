@@ -8,15 +8,13 @@ absolute differences, 0 to 1, meaned over the second half of training.
 """
 
 import argparse
-import json
-import platform
 import statistics
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import torch
 
+from benchmarks.origin import origin, write
 from debiaspl.data import Task, open_data
 from debiaspl.recipes import recipe as find
 from debiaspl.training import Recipe
@@ -70,15 +68,11 @@ def main() -> None:
         means = {key: round(statistics.mean(found[key] for found in runs), 4) for key in runs[0]}
         print(momentum, strength, means, flush=True)
     outcome = {
-        "command": f"python benchmarks/stability.py --recipe {options.recipe} --seeds {options.seeds}",
-        "commit": subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True).stdout.strip(),
-        "machine": f"{platform.system()} {platform.machine()}, no GPU used",
-        "versions": {"torch": torch.__version__, "python": platform.python_version()},
+        **origin(),
         "recipe": find(options.recipe).to_json(),
         "cells": cells,
     }
-    options.out.parent.mkdir(parents=True, exist_ok=True)
-    options.out.write_text(json.dumps(outcome, indent=1) + "\n")
+    write(options.out, outcome)
 
 
 if __name__ == "__main__":

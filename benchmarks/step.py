@@ -13,8 +13,6 @@ compiled before.
 import argparse
 import json
 import os
-import platform
-import subprocess
 import sys
 import tempfile
 import time
@@ -24,8 +22,9 @@ from pathlib import Path
 os.environ["TRITON_CACHE_DIR"] = tempfile.mkdtemp(prefix="debiaspl-triton-")  # a cold start, as a user has it
 
 import torch
-from usual import UsualStep
 
+from benchmarks.origin import origin, write
+from benchmarks.usual import UsualStep
 from debiaspl.augment import operations, randaugment, views
 from debiaspl.data import FewLabels, ImageSet, Task
 from debiaspl.data.images import TrainTest
@@ -196,11 +195,6 @@ def on_cpu(task: Task) -> dict[str, object]:
     }
 
 
-def commit() -> str:
-    found = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True, check=False)
-    return found.stdout.strip() or "unknown"
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
@@ -216,18 +210,10 @@ def main() -> None:
         measured = on_cpu(task)
     else:
         measured = kernels_or_compiled(task) if settings.compiled else on_gpu(task, settings.workers)
-    measured |= {
-        "command": f"python benchmarks/step.py --device {settings.device}" + " --compiled" * settings.compiled,
-        "commit": settings.commit or commit(),
-        "torch": torch.__version__,
-        "python": platform.python_version(),
-        "cores": os.cpu_count(),
-    }
-    text = json.dumps(measured, indent=2)
-    print(text)
+    measured |= origin() | ({"commit": settings.commit} if settings.commit else {})
+    print(json.dumps(measured, indent=2))
     if settings.out:
-        settings.out.parent.mkdir(parents=True, exist_ok=True)
-        settings.out.write_text(text + "\n")
+        write(settings.out, measured)
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from benchmarks.record_demo import ROOT, origin
+from benchmarks.origin import ROOT, origin, write
 from benchmarks.results_figure import rule, text
 from debiaspl.debias import Debiaser
 from debiaspl.recipes import recipe as find
@@ -95,8 +95,7 @@ def measure(out: Path, seeds: int) -> None:
                     continue
                 row[str(seed)] = run(shape, variant, seed)
                 written["origin"] = origin(f"python -m benchmarks.target --seeds {seeds}")
-                out.parent.mkdir(parents=True, exist_ok=True)
-                out.write_text(json.dumps(written, indent=1) + "\n")
+                write(out, written)
 
 
 def table(path: Path = RESULTS) -> str:

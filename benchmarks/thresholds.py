@@ -8,16 +8,14 @@ kept and the share right of what is kept, over the second half of training.
 """
 
 import argparse
-import json
-import platform
 import statistics
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from benchmarks.origin import origin, write
 from benchmarks.stability import prepared
 from debiaspl.debias import Debiaser
 from debiaspl.training.evaluate import evaluate
@@ -50,7 +48,7 @@ def run(name: str, settings: list[str], seed: int) -> dict[str, Any]:
     right = seen["pseudo_accuracy"]
     return {
         "accuracy": found.accuracy,
-        "worst": min(found.recall),
+        "worst": min(share for share in found.confusion.recall if share is not None),
         "kept": round(seen["kept"], 4),
         "right": None if right is None else round(right, 4),
     }
@@ -70,14 +68,10 @@ def main() -> None:
             cells.append({"variant": variant, "threshold": threshold, "runs": runs})
             print(variant, threshold, statistics.mean(found["accuracy"] for found in runs), flush=True)
     outcome = {
-        "command": f"python benchmarks/thresholds.py --recipe {options.recipe} --seeds {options.seeds}",
-        "commit": subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True).stdout.strip(),
-        "machine": f"{platform.system()} {platform.machine()}, no GPU used",
-        "versions": {"torch": torch.__version__, "python": platform.python_version()},
+        **origin(),
         "cells": cells,
     }
-    options.out.parent.mkdir(parents=True, exist_ok=True)
-    options.out.write_text(json.dumps(outcome, indent=1) + "\n")
+    write(options.out, outcome)
 
 
 if __name__ == "__main__":

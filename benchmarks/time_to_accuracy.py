@@ -10,8 +10,6 @@ Evaluations on the way look at the averaged weights and decide nothing but when 
 
 import argparse
 import json
-import platform
-import subprocess
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -21,6 +19,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from benchmarks.origin import origin, write
 from debiaspl.data import ImageSet, Task, open_data
 from debiaspl.models import scale
 from debiaspl.recipes import recipe as find
@@ -88,7 +87,7 @@ def run(
                 break
     return {
         "accuracy": found.accuracy,
-        "recall": found.recall,
+        "recall": found.confusion.recall,
         "seconds": curve[-1]["seconds"],
         "reached_target": found.accuracy >= target,
         "ms_per_step": each and round(each, 2),
@@ -112,14 +111,11 @@ def main() -> None:
     options = parser.parse_args()
 
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    found = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True, check=False).stdout.strip()
     outcome: dict[str, Any] = {
         "seconds": options.seconds,
         "target": options.target,
-        "commit": options.commit or found or "unknown",
-        "torch": torch.__version__,
-        "python": platform.python_version(),
-        "device": torch.cuda.get_device_name() if device.type == "cuda" else platform.machine(),
+        **origin(),
+        **({"commit": options.commit} if options.commit else {}),
         "runs": [],
     }
     for seed in range(options.first, options.first + options.folds):
@@ -131,8 +127,7 @@ def main() -> None:
             shown = {key: measured[key] for key in ("accuracy", "seconds", "steps", "ms_per_step")}
             print(json.dumps({"run": text, "seed": seed, **shown}), flush=True)
             if options.out:
-                options.out.parent.mkdir(parents=True, exist_ok=True)
-                options.out.write_text(json.dumps(outcome, indent=1) + "\n")
+                write(options.out, outcome)
 
 
 if __name__ == "__main__":

@@ -11,10 +11,10 @@ from copy import deepcopy
 import numpy as np
 import torch
 import torch.nn.functional as F
-from augment import PAD, REFLECTED, SIDE, pillow_view
 from torch import Tensor, nn
 from torch.utils.data import DataLoader, Dataset
 
+from benchmarks.augment import PAD, REFLECTED, SIDE, pillow_view
 from debiaspl import Debiaser
 from debiaspl.models import WideResNet
 

@@ -18,10 +18,10 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
-from record_demo import ROOT, origin
 from torch import Tensor
-from zeroshot import EUROSAT
 
+from benchmarks.origin import ROOT, origin
+from benchmarks.zeroshot import EUROSAT
 from debiaspl.data import UNLABELED, ImageSet, load
 from debiaspl.data.lazy import read_listing
 from debiaspl.data.listing import list_folder

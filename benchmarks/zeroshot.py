@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 from PIL import Image
-from record_demo import ROOT, origin
 
+from benchmarks.origin import ROOT, origin
 from debiaspl.data import ImageSet, load
 from debiaspl.data.lazy import read_listing
 from debiaspl.data.listing import list_folder
