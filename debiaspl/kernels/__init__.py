@@ -13,13 +13,24 @@ LARGEST = 4096
 """Largest number of pixels of a channel that the kernels for views support: 64 x 64."""
 
 
+PRECISIONS = {"bfloat16": torch.bfloat16, "float16": torch.float16, "float32": torch.float32}
 BFLOAT16 = (8, 0)
 """Compute capability from which a GPU computes in bfloat16, and Triton supports it: A100, not V100 or T4."""
 
 
 def bfloat16_works(device: torch.device) -> bool:
-    """Whether a step computes in bfloat16 and is recorded. Elsewhere it computes in float32, operation by operation."""
+    """Whether the device computes in bfloat16 as fast as in float16."""
     return device.type == "cuda" and torch.cuda.get_device_capability(device) >= BFLOAT16
+
+
+def precision(device: torch.device, wanted: str = "auto") -> torch.dtype:
+    """What a step computes in. In bfloat16 it is recorded; otherwise it is computed operation by operation."""
+    if wanted == "bfloat16" and not bfloat16_works(device):
+        raise ValueError(f"precision is bfloat16, which this {device.type} device cannot. Use precision=auto.")
+    if wanted == "auto":
+        on_gpu = "bfloat16" if bfloat16_works(device) else "float16"
+        wanted = on_gpu if device.type == "cuda" else "float32"
+    return PRECISIONS[wanted]
 
 
 @cache

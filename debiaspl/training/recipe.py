@@ -22,6 +22,7 @@ from debiaspl.training.parts import (
 CHOICES = {
     "first_classifier": ("random", "means", "graph", "probe", "fit", "text", "coop"),
     "teacher": ("auto", "student", "average"),
+    "precision": ("auto", "bfloat16", "float16", "float32"),
     "optimizer": ("sgd", "adamw"),
     "optimise": ("", "photos", "classes"),
 }
@@ -149,6 +150,9 @@ class Recipe:
     """What labels the weak views: the ``student`` in training mode, the ``average`` in eval mode, or, with ``auto``,
     the choice of the algorithm's paper."""
 
+    precision: str = "auto"
+    """What a step computes in, with weights of float32: ``bfloat16``, ``float16``, with a scaled loss, or ``float32``;
+    ``auto``: bfloat16 on a GPU of compute capability 8 or more (A100), float16 on an older one, float32 elsewhere."""
     synchronise_norm: bool = False
     """With several ranks: compute batch norm over the whole batch, instead of each rank's part."""
     accumulate: int = 1

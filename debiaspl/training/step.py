@@ -11,7 +11,7 @@ from torch import Tensor
 from debiaspl.algorithms import Batch, Models
 from debiaspl.data import UNLABELED, Drawn, Feed, Hints, ImageSet, Task, feed
 from debiaspl.debias import ranks
-from debiaspl.kernels import bfloat16_works
+from debiaspl.kernels import precision
 from debiaspl.kernels.norm import synchronise_norms
 from debiaspl.models import ALGORITHM, Average, Network, first_heads, first_weights, further_heads
 from debiaspl.training.build import (
@@ -67,7 +67,7 @@ class Step:
         monitored: bool = True,
     ) -> None:
         self.recipe, self.device, self.task, self.workers = recipe, device, task.to(device), workers
-        self.group, self.monitored, self.fast = group, monitored, bfloat16_works(device)
+        self.group, self.monitored, self.dtype = group, monitored, precision(device, recipe.precision)
         if task.has_labels and int(task.labeled.labels.min()) < 0:
             raise ValueError("a labeled image of the task has no label, expected a class number for each of them.")
         batches = recipe.labeled_batch if task.has_labels else 0, recipe.unlabeled_batch
@@ -102,7 +102,7 @@ class Step:
             synchronise_norms(self.student)
         rates = recipe.sgd_momentum, recipe.weight_decay, together
         more = recipe.optimizer == "adamw", recipe.layer_decay, recipe.clip
-        self.update = Update(self.student, self.algorithm, self.average, *rates, *more)
+        self.update = Update(self.student, self.algorithm, self.average, *rates, *more, self.dtype)
         self.losses = exchanged(Losses(self.models, self.algorithm))
         # The two streams have different seeds, so that labeled and unlabeled images are not shuffled alike.
         views = max(sum(self.algorithm.views), 1)
@@ -111,13 +111,13 @@ class Step:
         self.unlabeled = feed(self.task.unlabeled, recipe.unlabeled_batch, views, seed, device, workers)
         self.inputs = Inputs(batches[0] // ranks.count(), batches[1] // ranks.count(), device)
         self.generator = torch.Generator(device).manual_seed(recipe.seed)
-        self.views = view_maker(recipe, task.unlabeled, torch.bfloat16 if self.fast else None)
+        fast = self.dtype == torch.bfloat16
+        self.views = view_maker(recipe, task.unlabeled, self.dtype if fast else None)
         self.monitor = Monitor(true_counts(task.unlabeled))
         self.skipped: dict[str, str] = {}
         self.first_bad_step = torch.full((), -1, dtype=torch.int64, device=device)
         self.adopted = torch.full_like(self.task.unlabeled.labels, UNLABELED)
-        recorded = record and self.fast
-        self._recording = Recording(self.generator, ranks.count() > 1) if recorded else None
+        self._recording = Recording(self.generator, ranks.count() > 1) if record and fast else None
 
     def _with_hints(self, fresh: bool) -> Task:
         """The task, with the graph's labels as hints if the algorithm needs them. A resumed run has them in its state,
@@ -239,8 +239,7 @@ class Step:
         first = network_of(self.recipe, self.task, self.recipe.seed + generation, fresh=True).state_dict() | self.start
         self.update.load_exact(self.student, first)
         self.average.model.load_state_dict(first)
-        for momentum in self.update.momenta().values():
-            momentum.zero_()
+        self.update.restart()
 
     def _adopt(self, labels: Tensor) -> None:
         """Move unlabeled images to the labeled ones, with these labels; -1: not this one."""
@@ -269,9 +268,9 @@ class Step:
         return drawn
 
     def _precision(self) -> AbstractContextManager[Any]:
-        """bfloat16 on a GPU that can, else float32."""
         # Without a cache: a bias that was cast without gradients, for weak views, would have none afterwards.
-        return torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=self.fast, cache_enabled=False)
+        half = self.dtype != torch.float32
+        return torch.autocast(self.device.type, self.dtype if half else None, enabled=half, cache_enabled=False)
 
     def finished(self) -> Network:
         """The averaged student, with its final classifier."""

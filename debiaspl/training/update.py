@@ -2,7 +2,7 @@
 tensors.
 
 All parameters of a kind are consecutive views of one tensor. So a step is a few operations, whatever the depth of the
-network, and one kernel on a GPU. There the network computes with a bfloat16 copy of its weights, made in the same pass;
+network, and one kernel on a GPU. In bfloat16 the network computes with a copy of its weights, made in the same pass;
 the float32 weights are here, and they are averaged, saved and evaluated.
 """
 
@@ -13,14 +13,17 @@ import torch
 from torch import Tensor, nn
 
 from debiaspl.debias import ranks
-from debiaspl.kernels import bfloat16_works, triton_works
+from debiaspl.kernels import triton_works
 from debiaspl.models import Average, Network, further_heads
+from debiaspl.training.loss_scale import LossScale
 from debiaspl.training.recipe import FIXMATCH, HALF_WAVE
 
 ALIGNED = 64
 """In elements: every parameter starts on a boundary that fast kernels need."""
 BETAS, EPS = (0.9, 0.999), 1e-8
 """AdamW's."""
+SCALE = "scale"
+"""Name of the loss scale among the momenta."""
 
 
 class ParameterGroup:
@@ -176,11 +179,13 @@ class Update:
         adamw: bool = False,
         layer_decay: float = 1.0,
         clip: float = 0.0,
+        dtype: torch.dtype = torch.float32,
     ) -> None:
         self.student, self.average, self.momentum = student, average, momentum
         self._synchronised, self._adamw, self._clip = synchronised, adamw, clip
         device = next(student.parameters()).device
-        half, self._count = bfloat16_works(device), torch.zeros((), device=device)
+        half, self._count = dtype == torch.bfloat16, torch.zeros((), device=device)
+        self._scale = LossScale(device) if dtype == torch.float16 else None
         scales = {name: layer_decay**blocks for name, blocks in blocks_above(student).items()}
         self.groups: list[ParameterGroup] = []
         further = {id(one): average for head in further_heads(algorithm) for one, average in head.pairs()}
@@ -227,6 +232,7 @@ class Update:
 
     def take(self, loss: Tensor, add: bool = False) -> None:
         """Compute the gradient of this loss; with ``add``, add it to the one before."""
+        loss = loss if self._scale is None else self._scale.scaled(loss)
         if ranks.count() > 1:
             # Only gradients that reach the parameters' .grad are exchanged, which torch.autograd.grad would not use.
             if not add:
@@ -243,9 +249,12 @@ class Update:
 
     @torch.no_grad()
     def step(self, rate: Tensor | float) -> None:
+        gradients = [group.gradients for group in self.groups]
+        if self._scale is not None and not self._scale.unscale(gradients):
+            return
         self._count.add_(1)
         if self._clip:
-            shorten([group.gradients for group in self.groups], self._clip)
+            shorten(gradients, self._clip)
         for group in self.groups:
             self._step_group(group, rate)
         self._step_statistics()
@@ -305,7 +314,13 @@ class Update:
             squares = ((number, group.squares) for number, group in enumerate(self.groups))
             momenta |= {f"{number}.squares": value for number, value in squares if value is not None}
             momenta["count"] = self._count
-        return momenta
+        return momenta if self._scale is None else momenta | {SCALE: self._scale.state}
+
+    def restart(self) -> None:
+        """Forget earlier gradients."""
+        for name, momentum in self.momenta().items():
+            if name != SCALE:
+                momentum.zero_()
 
     def load_momenta(self, state: Mapping[str, Tensor]) -> None:
         for name, momentum in self.momenta().items():

@@ -8,7 +8,7 @@ import torch
 
 from debiaspl import kernels
 from debiaspl.data import FewLabels, Task, load
-from debiaspl.training import step, update
+from debiaspl.training import step
 from debiaspl.training.group import _forget_locals
 from debiaspl.training.process import RunError, find_device, stop_requests
 from tests.training.tiny import EAGER
@@ -74,36 +74,42 @@ def test_mps_is_taken_where_it_is_named(monkeypatch, machine):
 
 
 @pytest.mark.parametrize(
-    ("name", "capability", "works"),
+    ("name", "capability", "dtype"),
     [
-        ("cpu", (0, 0), False),
-        ("cuda", (7, 0), False),
-        ("cuda", (7, 5), False),
-        ("cuda", (8, 0), True),
-        ("cuda", (9, 0), True),
+        ("cpu", (0, 0), torch.float32),
+        ("mps", (0, 0), torch.float32),
+        ("cuda", (7, 0), torch.float16),
+        ("cuda", (7, 5), torch.float16),
+        ("cuda", (8, 0), torch.bfloat16),
+        ("cuda", (9, 0), torch.bfloat16),
     ],
 )
-def test_precision_is_what_the_gpu_can(monkeypatch, name, capability, works):
-    """V100 and T4 compute in float32, step by step, without Triton; A100 and later in bfloat16, recorded."""
+def test_precision_is_what_the_gpu_can_or_what_is_asked_for(monkeypatch, name, capability, dtype):
+    """V100 and T4 compute in float16, step by step, without Triton; A100 and later in bfloat16, recorded."""
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: capability)
     monkeypatch.setattr(kernels, "find_spec", lambda name: object())
-    assert kernels.bfloat16_works(torch.device(name)) == works
+    device, works = torch.device(name), dtype == torch.bfloat16
+    assert kernels.precision(device) == dtype
+    assert [kernels.precision(device, wanted) for wanted in ("float16", "float32")] == [torch.float16, torch.float32]
+    if not works:
+        with pytest.raises(ValueError, match="precision"):
+            kernels.precision(device, "bfloat16")
     if name == "cuda":
         assert kernels.triton_works.__wrapped__() == works
 
 
-@pytest.mark.parametrize("works", [True, False])
-def test_a_step_follows_the_precision(monkeypatch, works):
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float32])
+def test_a_step_follows_the_precision(monkeypatch, dtype):
     """Pretended on a CPU, which can autocast too."""
-    for module in (step, update):
-        monkeypatch.setattr(module, "bfloat16_works", lambda device: works)
+    monkeypatch.setattr(step, "precision", lambda device, wanted: dtype)
     task = Task.of(load("digits"), FewLabels(1), seed=0)
     made = step.Step(EAGER, task, torch.device("cpu"), record=False)
-    wanted = torch.bfloat16 if works else torch.float32
+    copied = dtype == torch.bfloat16
     with made._precision():
-        assert made.student(torch.zeros(2, 1, 8, 8)).dtype == wanted
-    assert {group.gradients.dtype for group in made.update.groups} == {wanted, torch.float32}
-    assert made.views.dtype == (torch.bfloat16 if works else None)
+        assert made.student(torch.zeros(2, 1, 8, 8)).dtype == dtype
+    gradients = {group.gradients.dtype for group in made.update.groups}
+    assert gradients == ({torch.bfloat16, torch.float32} if copied else {torch.float32})
+    assert made.views.dtype == (torch.bfloat16 if copied else None)
     assert all(
         value.dtype == torch.float32
         for value in made.update.exact_state(made.student).values()
