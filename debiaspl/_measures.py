@@ -153,12 +153,8 @@ def _counts(value: Any) -> NDArray[np.int64]:
 
 
 def distance(shares: Sequence[float], reference: Sequence[float] | None = None) -> float:
-    """Total variation distance, 0 to 1: the share of labels that would have to change class.
-
-    Args:
-        shares: counts or shares of the classes; not all 0.
-        reference: the true counts or shares; uniform by default.
-    """
+    """Total variation distance, 0 to 1: the share of labels that would have to change class to match the reference, by
+    default even shares. Counts or shares, not all 0."""
     expected = [1.0] * len(shares) if reference is None else reference
     total, whole = sum(shares), sum(expected)
     return sum(abs(one / total - other / whole) for one, other in zip(shares, expected, strict=True)) / 2

@@ -118,8 +118,6 @@ def with_given_labels(graph: Graph, probabilities: Tensor, labels: Mapping[int, 
     the others, do not change. Nothing changes if fewer than two of its classes have a label.
 
     Args:
-        graph: graph of the features of every image.
-        probabilities: the model's probabilities.
         labels: position -> class, of the images that have a label; classes unknown to the model are ignored.
         classes: classes of the model.
     """

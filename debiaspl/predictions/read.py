@@ -40,13 +40,8 @@ READ = "a .csv, .jsonl, .npz or .parquet file"
 
 
 def read_predictions(path: Path, names: Names | None = None, classes: Sequence[str] | None = None) -> Predictions:
-    """Read a CSV, ``.jsonl``, ``.npz`` or Parquet file, or the folder of a finished run.
-
-    Args:
-        path: the file or folder.
-        names: names of its columns, if they are not the usual ones.
-        classes: all class names, in order, if the file does not contain them.
-    """
+    """Read a CSV, ``.jsonl``, ``.npz`` or Parquet file, or the folder of a finished run. ``classes`` are all class
+    names, in order, if the file does not contain them."""
     names = names or {}
     if path.is_dir():
         from debiaspl.data.tensor_file import classes_of_run  # imports torch, which other cases do not need

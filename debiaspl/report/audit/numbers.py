@@ -88,12 +88,8 @@ class Audit:
 
 
 def audit(predictions: Predictions, strength: float = STRENGTH) -> Audit:
-    """Compute all measures that the predictions allow.
-
-    Args:
-        predictions: the predictions.
-        strength: how much of the bias the correction would remove (the paper's lambda).
-    """
+    """Compute all measures that the predictions allow. ``strength`` is how much of the bias the correction would
+    remove (the paper's lambda)."""
     classes, label, truth = len(predictions.classes), predictions.label, predictions.truth
     confidence = predictions.confidence
     shares = shares_of(label, classes, truth)

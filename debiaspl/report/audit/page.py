@@ -28,13 +28,7 @@ CHANGED, MISTAKEN = 60, 20
 
 
 def audit_page(audit: Audit, command: str = "", find: Find | None = None) -> str:
-    """One self-contained HTML page.
-
-    Args:
-        audit: the numbers.
-        command: the command that made it, shown on the page.
-        find: finds an image by its name, if images are available.
-    """
+    """One self-contained HTML page; it shows the ``command`` that made it, and images, where these are available."""
     return build_page(f"Audit of {audit.predictions.origin}", audit_values(audit, command, find))
 
 

@@ -44,14 +44,7 @@ Record = dict[str, Any]
 
 
 def write_report(folders: Sequence[Path], out: Path, known: Known, photos: Path | None = None) -> Path:
-    """Write the report of these runs to ``out``.
-
-    Args:
-        folders: runs, ended or not.
-        out: the page.
-        known: recipes by name, for the commands that make the runs again.
-        photos: the folder of the photos, to show some of them.
-    """
+    """Write the report of these runs, ended or not, to ``out``. Some photos are shown if their folder is given."""
     write_text(out, runs_page([read_run(folder) for folder in folders], known, photos))
     return out
 
