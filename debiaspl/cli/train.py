@@ -2,7 +2,7 @@
 
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
@@ -85,11 +85,12 @@ def train_command(
         settings += [] if value is None else [f"{name}={value}"]
     settings += ["frozen=false"] if fine_tune else []
     how = RunOptions(resume, device, workers, eager, timeout, resume_command(), tensorboard=tensorboard)
+    wanted = Wanted(settings, out, how, overwrite)
     if recipe is not None:
         given: dict[str, Any] = {"PHOTOS": photos, "--labels": labels, "--encoder": encoder, "--folders": folders}
         given |= {"--column": column, "--allow-names": allow_names, "--features": features}
         options.refuse_useless(given, f"--recipe {recipe} has its own data")
-        _train_recipe((recipe, length, method), settings, out, how, overwrite)
+        _train_recipe((recipe, length, method), wanted)
         return
     if length is not None:
         raise ValueError("--length is that of a recipe: --recipe NAME --length LENGTH.")
@@ -104,20 +105,23 @@ def train_command(
     columns = options.table_columns(column)
     if method not in STARTS:
         found = survey(photos, labels, columns, folders, features, allow_names)
-        _train_photos(found, encoder, method, settings, out, how, overwrite)
+        _train_photos(found, encoder, method, wanted)
         return
     if features is not None:
         raise ValueError(f"{method} learns features of its own: leave out --features.")
-    _train_start(photos, labels, columns, folders == "ignore", method, settings, out, how, overwrite)
+    _train_start(photos, labels, columns, folders == "ignore", method, wanted)
 
 
-def _train_recipe(
-    which: tuple[str, str | None, str | None],
-    settings: list[str],
-    out: Path | None,
-    how: "RunOptions",
-    overwrite: bool,
-) -> None:
+class Wanted(NamedTuple):
+    """What is said of every training."""
+
+    settings: list[str]
+    out: Path | None
+    how: "RunOptions"
+    overwrite: bool
+
+
+def _train_recipe(which: tuple[str, str | None, str | None], wanted: Wanted) -> None:
     from debiaspl.features.begin import begin
     from debiaspl.features.run import is_frozen, train_encoded
     from debiaspl.recipes import recipe as find
@@ -125,6 +129,7 @@ def _train_recipe(
     from debiaspl.training.loop import train_as
     from debiaspl.training.settings import parse_settings
 
+    settings, out, how, overwrite = wanted
     chosen = parse_settings(find(*which, load_files=True), settings, load_files=True)
     folder = out or Path("runs") / chosen.name
     ended = how.resume and Run(folder).results_path.exists()
@@ -149,21 +154,14 @@ def _train_recipe(
     say(f"The report is {_report_of(folder)}")
 
 
-def _train_photos(
-    photos: "Photos",
-    encoder: str | None,
-    method: str | None,
-    settings: list[str],
-    out: Path | None,
-    how: "RunOptions",
-    overwrite: bool,
-) -> None:
+def _train_photos(photos: "Photos", encoder: str | None, method: str | None, wanted: Wanted) -> None:
     """Choose a recipe for these photos and print it, train, and print what was measured."""
     from debiaspl.photos.api import plan, report_of_photos, train
     from debiaspl.photos.check import about_shares, caption, handed_out, verdict
     from debiaspl.training import Run
     from debiaspl.training.process import find_device
 
+    settings, out, how, overwrite = wanted
     planned = plan(photos, find_device(how.device).type, encoder, method, settings, out, how.resume)
     if planned.frozen:
         _refuse_tensorboard(how)
@@ -178,7 +176,7 @@ def _train_photos(
         say(photos.each_class())
         note_new_run(how.resume, place)
         say(f"Resuming {place}." if begun else planned.words())
-        outcome = train(planned, how.resume, how.workers, how.go_on, how.eager, how.tensorboard)
+        outcome = train(planned, how)
     print_table(outcome.chosen.header, [one.cells for one in outcome.candidates])
     shares = about_shares(outcome.results, photos.classes)
     for line in (caption(outcome), *shares, verdict(outcome, photos.unlabeled), handed_out(outcome, place)):
@@ -189,22 +187,11 @@ def _train_photos(
 
 def _refuse_tensorboard(how: "RunOptions") -> None:
     if how.tensorboard:
-        raise ValueError(
-            "--tensorboard shows the log of training, which a frozen encoder has not: its features are computed once. "
-            "Leave it out, or train the encoder: --fine-tune."
-        )
+        raise ValueError("--tensorboard shows the log of training, which a frozen encoder has not: add --fine-tune.")
 
 
 def _train_start(
-    folder: Path,
-    table: Path | None,
-    columns: "Columns",
-    no_labels: bool,
-    method: str,
-    settings: list[str],
-    out: Path | None,
-    how: "RunOptions",
-    overwrite: bool,
+    folder: Path, table: Path | None, columns: "Columns", no_labels: bool, method: str, wanted: Wanted
 ) -> None:
     """Choose a recipe and print it, train, and print how to train from it. Labels only measure the features."""
     from debiaspl.photos.api import NETWORKS
@@ -216,6 +203,7 @@ def _train_start(
     from debiaspl.training.process import find_device
     from debiaspl.training.settings import parse_settings
 
+    settings, out, how, overwrite = wanted
     place = out or Path("runs") / start_name(folder)
     if how.resume and Run(place).config_path.exists():
         # Labels may have been added since it was started.
@@ -237,8 +225,12 @@ def _train_start(
         steps = f"{recipe.steps:,} steps of {recipe.unlabeled_batch} images"
         say(f"Resuming {place}." if begun else f"{network}, at {size}, {recipe.algorithm.name}, {steps}.")
         results = train_start(photos, recipe, place, how)
-    for line in _measured(results):
-        say(line)
+    if results.get("check", {}).get("kind") == "none":
+        say("No class has two labels, so the features cannot be measured.")
+    elif "accuracy" in results:
+        right = f"{100 * results['accuracy']:.1f} % of {results['test']:,} held-out labels"
+        labels = f"{sum(results['labels']):,} labels"
+        say(f"A nearest-class-mean classifier, of {labels}, is right for {right}: this measures the features only.")
     _say_skipped(results)
     say(f"The start is in {place}; the report is {_report_of(place)}")
     typed = [("--labels", table), ("--device", how.device)]
@@ -248,17 +240,6 @@ def _train_start(
     if not photos.classes:
         say(f"  {shlex.join(['debiaspl', 'label', str(folder), '--classes', 'NAME,OTHER NAME'])}")
     say(f"  {shlex.join(['debiaspl', 'train', str(folder), *more, '--set', f'start={place}'])}")
-
-
-def _measured(results: dict[str, Any]) -> list[str]:
-    """The quality of the features, where there are labels."""
-    if "accuracy" not in results:
-        return []
-    if results.get("check", {}).get("kind") == "none":
-        return ["No class has two labels, so the features cannot be measured."]
-    accuracy = f"{100 * results['accuracy']:.1f} % of {results['test']:,} held-out labels"
-    labels = f"{sum(results['labels']):,} labels"
-    return [f"A nearest-class-mean classifier, of {labels}, is right for {accuracy}: this measures the features only."]
 
 
 def _say_skipped(results: dict[str, Any]) -> None:

@@ -119,27 +119,18 @@ def plan(
     return PhotoPlan(photos, with_check(recipe, check), check, place, device, loaded, start)
 
 
-def train(
-    planned: PhotoPlan,
-    resume: bool = False,
-    workers: int = 2,
-    resume_command: str = AGAIN,
-    eager: bool = False,
-    tensorboard: bool = False,
-) -> Outcome:
-    """Train what was planned into its folder; ``tensorboard`` is for networks that are trained step by step."""
+def train(planned: PhotoPlan, how: RunOptions) -> Outcome:
+    """Train what was planned into its folder."""
     recipe, place, device = planned.recipe, planned.place, planned.device
     fit = None
     if planned.encoder is not None:
         features = planned.photos.features or place.resolve().parent / FEATURES
-        fit = partial(
-            train_frozen, encoder=planned.encoder.to(device), resume_command=resume_command, features=features
-        )
+        fit = partial(train_frozen, encoder=planned.encoder.to(device), resume_command=how.go_on, features=features)
         if planned.frozen:
-            return fit(recipe, out=place, resume=resume)
-    options = RunOptions(True, device, workers, eager=eager, go_on=resume_command, tensorboard=tensorboard)
+            return fit(recipe, out=place, resume=how.resume)
+    options = replace(how, resume=True, device=device)
     first = None if fit is None else partial(fit, planned.first, resume=True)
-    return train_networks(recipe, planned.check, place, resume, options, planned.start, first)
+    return train_networks(recipe, planned.check, place, how.resume, options, planned.start, first)
 
 
 def train_photos(
@@ -190,7 +181,7 @@ def train_photos(
     settings = [*settings, *([] if optimise is None else [f"optimise={optimise}"]), *FINE_TUNE[: int(fine_tune)]]
     planned = plan(photos, machine, encoder, method, settings, None if out is None else Path(out), resume)
     with Run(planned.place).replacing(planned.inputs, overwrite):
-        model = train(planned, resume).model
+        model = train(planned, RunOptions(resume, go_on=AGAIN)).model
     report_of_photos(planned.place, photos.folder)
     return load_model(planned.place, machine) if model is None else model
 

@@ -60,7 +60,7 @@ def test_a_run_is_replaced_with_overwrite_alone(monkeypatch):
     """Whatever its settings were."""
     seen = []
 
-    def stop(options, chosen, place, *_):
+    def stop(options, chosen, place, *_, **__):
         seen.append(Path(place).exists())
         if len(seen) == 2:
             begun(place, "seed=7")
