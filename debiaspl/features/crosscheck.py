@@ -149,7 +149,7 @@ def crosscheck(recipes: Mapping[str, Recipe], table: FeatureTable, task: TableTa
         replace(
             compared(name, predicted[name], labels, checked, len(task.classes), task.ids, sure[name]),
             optimise=recipe.optimise or PHOTOS,
-            calibrated=_calibrated(parts[name], table, task),
+            calibrated=_calibrated(parts[name], table, task) if folds else None,
         )
         for name, recipe in recipes.items()
     ]

@@ -8,9 +8,7 @@ import time
 
 import pytest
 import torch
-from typer.testing import CliRunner
 
-from debiaspl.cli import app
 from debiaspl.cli.options import part_of
 from debiaspl.data import manifest
 from debiaspl.data.listing import list_images
@@ -19,6 +17,7 @@ from debiaspl.encoders.encoding import Encoding
 from tests.data.photos import write_shards
 from tests.encoders.test_feature_folder import Flat, add, opened
 from tests.processes import started
+from tests.typed import done
 
 PROGRAM = """
 import sys, time
@@ -194,19 +193,8 @@ def test_shards(tmp_path):
     save("resnet", tmp_path / "encoder")
     shards = write_shards(tmp_path / "shards")
     for part in ("2/2", "1/2"):
-        arguments = [
-            "encode",
-            shards,
-            "--out",
-            tmp_path / "features",
-            "--encoder",
-            tmp_path / "encoder",
-            "--part",
-            part,
-        ]
-        result = CliRunner().invoke(app, [str(argument) for argument in arguments])
-        assert result.exit_code == 0, result.output
-    assert "20 images" in result.output.replace("\n", " ")
+        where = shards, "--out", tmp_path / "features", "--encoder", tmp_path / "encoder"
+        assert "20 images" in done("encode", *where, "--part", part).replace("\n", " ")
     names = manifest.encoded_names(tmp_path / "features")
     assert len(names) == 20
     assert names[0].startswith("part-000.tar/")

@@ -5,7 +5,8 @@ import pytest
 from tests.data.photos import write_labels, write_photos
 from tests.photos.digits import write_digits
 from tests.photos.starts import pretrain
-from tests.photos.user import CLASSES, train
+from tests.photos.user import CLASSES, asked
+from tests.typed import done
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +25,7 @@ def place(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def trained(place):
-    return train(place, place / "runs" / "first"), place / "runs" / "first"
+    return done(*asked(place, place / "runs" / "first")), place / "runs" / "first"
 
 
 @pytest.fixture(scope="session")

@@ -1,7 +1,6 @@
 """``debiaspl train PHOTOS`` with many photos: features first, without labels, then everything else begins with them."""
 
 import hashlib
-import json
 
 import pytest
 import torch
@@ -12,9 +11,10 @@ from debiaspl.photos.choose import AUTOMATIC_FROM, choose_with_start, starts_by_
 from debiaspl.recipes.lengths import START
 from debiaspl.training.log import ProgressLine
 from tests.photos.digits import write_digits
+from tests.photos.starts import results
 from tests.photos.test_choose import made
 from tests.training.tiny import stop_at
-from tests.typed import debiaspl
+from tests.typed import done, refused
 
 STEPS = ("--set", "steps=6", "--set", "network.width=4", "--set", "checkpoint_every=2")
 
@@ -28,12 +28,8 @@ def photos(tmp_path, monkeypatch):
     return write_digits(tmp_path / "photos", labeled=12)
 
 
-def train(photos, out, *more):
-    return debiaspl("train", photos, "--device", "cpu", "--out", out, *STEPS, *more)
-
-
-def results(folder):
-    return json.loads((folder / "results.json").read_text())
+def asked(photos, out, *more):
+    return "train", photos, "--device", "cpu", "--out", out, *STEPS, *more
 
 
 def same(one, other):
@@ -45,9 +41,8 @@ def test_features_are_learned_first_and_all_runs_begin_with_them(photos, tmp_pat
     told = []
     monkeypatch.setattr(ProgressLine, "show", lambda self, *_: told.append(self.part))
     out = tmp_path / "run"
-    ran = train(photos, out)
-    assert ran.exit_code == 0, ran.output
-    assert "1 of 2: learn features without labels, 6 steps; to skip this: --set start=. 2 of 2: A small" in ran.output
+    ran = done(*asked(photos, out))
+    assert "1 of 2: learn features without labels, 6 steps; to skip this: --set start=. 2 of 2: A small" in ran
     said = list(dict.fromkeys(part for part in told if part))
     assert said[0] == "1 of 2: learning features"
     assert said[1] == "2 of 2: run 1 of 8 (supervised, fold 1 of 3)"
@@ -62,24 +57,22 @@ def test_features_are_learned_first_and_all_runs_begin_with_them(photos, tmp_pat
 
 
 def test_it_can_be_turned_off_and_what_else_is_set_reaches_it(photos, tmp_path):
-    assert train(photos, tmp_path / "off", "--set", "start=").exit_code == 0
+    done(*asked(photos, tmp_path / "off", "--set", "start="))
     assert not (tmp_path / "off" / "start").exists()
     assert "start" not in results(tmp_path / "off")
-    assert train(photos, tmp_path / "moco", "--set", "algorithm=moco", "--set", "correction=none").exit_code == 0
+    done(*asked(photos, tmp_path / "moco", "--set", "algorithm=moco", "--set", "correction=none"))
     assert not (tmp_path / "moco" / "start").exists()
-    ran = train(photos, tmp_path / "on", "--set", "seed=3", "--set", "flip=false", "--set", "image_size=12")
-    assert ran.exit_code == 0, ran.output
+    done(*asked(photos, tmp_path / "on", "--set", "seed=3", "--set", "flip=false", "--set", "image_size=12"))
     recipe = results(tmp_path / "on" / "start")["recipe"]
     assert (recipe["seed"], recipe["flip"], recipe["image_size"]) == (3, False, 12)
-    again = train(photos, tmp_path / "given", "--set", f"start={tmp_path / 'on' / 'start'}")
-    assert again.exit_code == 0, again.output
+    done(*asked(photos, tmp_path / "given", "--set", f"start={tmp_path / 'on' / 'start'}"))
     assert not (tmp_path / "given" / "start").exists()
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("stop", [0, 3])
 def test_both_parts_go_on_after_a_stop_to_the_same_bits(photos, tmp_path, monkeypatch, stop):
-    assert train(photos, tmp_path / "whole").exit_code == 0
+    done(*asked(photos, tmp_path / "whole"))
     real, calls = run.train_as, []
 
     def stopped(options, recipe, *arguments):
@@ -93,16 +86,13 @@ def test_both_parts_go_on_after_a_stop_to_the_same_bits(photos, tmp_path, monkey
     # The start that is recorded is the path of its folder: stop in the same place.
     (tmp_path / "whole").rename(tmp_path / "kept")
     monkeypatch.setattr(run, "train_as", stopped)
-    ran = train(photos, tmp_path / "whole")
-    assert "stopped for the test" in ran.output
+    assert "stopped for the test" in refused(*asked(photos, tmp_path / "whole"))
     assert ("learning features" in calls[-1]) == (stop == 0)
     monkeypatch.setattr(run, "train_as", real)
-    ran = train(photos, tmp_path / "whole", "--resume")
-    assert ran.exit_code == 0, ran.output
-    assert f"Resuming {tmp_path / 'whole'}." in ran.output
+    assert f"Resuming {tmp_path / 'whole'}." in done(*asked(photos, tmp_path / "whole", "--resume"))
     for part in ("start", "supervised", ""):
         assert same(tmp_path / "whole" / part, tmp_path / "kept" / part), part
-    assert train(photos, tmp_path / "whole", "--resume").exit_code == 0  # has ended: nothing is repeated
+    done(*asked(photos, tmp_path / "whole", "--resume"))  # has ended: nothing is repeated
 
 
 def test_only_where_there_are_many_photos_and_a_gpu():
@@ -119,7 +109,5 @@ def test_only_where_there_are_many_photos_and_a_gpu():
 
 
 def test_a_run_that_was_begun_without_is_not_gone_on_with(photos, tmp_path):
-    assert train(photos, tmp_path / "run", "--set", "start=").exit_code == 0
-    ran = train(photos, tmp_path / "run", "--resume")
-    assert ran.exit_code == 1
-    assert "(start: no" in ran.output
+    done(*asked(photos, tmp_path / "run", "--set", "start="))
+    assert "(start: no" in refused(*asked(photos, tmp_path / "run", "--resume"))

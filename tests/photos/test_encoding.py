@@ -3,26 +3,20 @@
 import csv
 
 import pytest
-from typer.testing import CliRunner
 
-from debiaspl.cli import app
 from debiaspl.data.listing import list_images
 from debiaspl.deploy.labeled import labeled_files
 from debiaspl.features import choose
 from debiaspl.photos.encoding import FOLDER, PhotoEncoding
 from tests.data.photos import write_folder
-
-
-def command(*arguments):
-    return CliRunner().invoke(app, [*map(str, arguments)])
+from tests.typed import done, refused
 
 
 def test_the_first_labels_are_chosen_without_a_run_and_train_finds_their_features(place, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     photos, encoder = place / "photos", place / "encoder"
-    result = command("next", photos, "--encoder", encoder, "--count", 5, "--page", "next.html")
-    assert result.exit_code == 0, result.output
-    assert f"Features are in {FOLDER}" in result.output.replace("\n", " ")
+    said = done("next", photos, "--encoder", encoder, "--count", 5, "--page", "next.html")
+    assert f"Features are in {FOLDER}" in said.replace("\n", " ")
     with open("next.csv", newline="") as file:
         rows = list(csv.DictReader(file))
     assert [row["asked"] for row in rows] == ["coverage"] * 5
@@ -33,19 +27,16 @@ def test_the_first_labels_are_chosen_without_a_run_and_train_finds_their_feature
     assert [row["file_name"] for row in rows] == [listing.files[row] for row in choose(pool.features, 5)]
 
     before = {path: path.stat().st_mtime_ns for path in FOLDER.rglob("*")}
-    trained = command("train", photos, "--labels", place / "labels.csv", "--encoder", encoder, "--device", "cpu")
-    assert trained.exit_code == 0, trained.output
+    done("train", photos, "--labels", place / "labels.csv", "--encoder", encoder, "--device", "cpu")
     assert {path: path.stat().st_mtime_ns for path in FOLDER.rglob("*")} == before
 
-    labeled = command("next", photos, "--encoder", encoder, "--labels", place / "labels.csv", "--out", "more.csv")
-    assert "6 with a label left out" in labeled.output.replace("\n", " ")
+    labeled = done("next", photos, "--encoder", encoder, "--labels", place / "labels.csv", "--out", "more.csv")
+    assert "6 with a label left out" in labeled.replace("\n", " ")
 
 
 @pytest.mark.parametrize("options", [("--encoder", "none"), ("photos", "--encoder", "efficientnet-lite0")])
 def test_a_run_or_an_encoder(place, options):
-    result = command("next", place / "photos", *options)
-    assert result.exit_code == 1
-    assert "--encoder" in result.stderr
+    assert "--encoder" in refused("next", place / "photos", *options)
 
 
 def test_class_folders_are_labels_if_something_is_left(tmp_path):

@@ -14,6 +14,7 @@ from debiaspl.data.lazy import FolderFiles
 from debiaspl.deploy.labeled import labeled_files, learned_from_teacher
 from debiaspl.deploy.saved import load_model
 from tests.data.photos import write_folder, write_labels, write_photos
+from tests.typed import done
 from tests.zeroshot.models import save_model
 
 COUNT = 10
@@ -106,8 +107,7 @@ def test_a_whole_network_learns_from_the_teachers_labels_with_another_command(ph
         *("--device", "cpu", "--out", out),
     )
     whole = "train", photos, "--labels", out / "labels.csv", "--encoder", "none", "--set", "steps=2"
-    ran = CliRunner().invoke(app, [*map(str, whole), "--device", "cpu", "--out", str(tmp_path / "whole")])
-    assert ran.exit_code == 0, ran.output
+    done(*whole, "--device", "cpu", "--out", tmp_path / "whole")
     assert learned_from_teacher(tmp_path / "whole")
 
 
@@ -125,10 +125,9 @@ def test_a_tiny_model_goes_the_whole_way(tmp_path, kind):
     assert f"tiny-{kind} has most likely seen" in " ".join(said.split())
     assert len(load_model(tmp_path / "out").classes) >= 2
     assert "labels of its teacher, which may be wrong" in (tmp_path / "out" / "report.html").read_text()
-    arguments = "next", tmp_path / "out", photos, "--out", tmp_path / "next.csv"
-    picks = CliRunner().invoke(app, [str(argument) for argument in arguments])
-    assert "12 of 12 images, 0 with a label left out" in picks.output
-    assert "labels of its teacher, which nobody has checked" in picks.output
+    picks = done("next", tmp_path / "out", photos, "--out", tmp_path / "next.csv")
+    assert "12 of 12 images, 0 with a label left out" in picks
+    assert "labels of its teacher, which nobody has checked" in picks
 
 
 def test_mistakes_get_a_message_and_leave_nothing(photos, tmp_path, monkeypatch):
