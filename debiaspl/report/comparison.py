@@ -6,16 +6,7 @@ from functools import cached_property
 from typing import Any
 
 from debiaspl._measures import EVEN, TRUE, pseudo_measures
-from debiaspl.report.over_seeds import (
-    Results,
-    difference_heading,
-    difference_note,
-    in_brackets,
-    markdown,
-    measured,
-    with_pairs,
-    with_spread,
-)
+from debiaspl.report.over_seeds import MIN_PAIRS, in_brackets, markdown, paired_test, summary
 
 Table = list[tuple[str, ...]]
 """A header and rows."""
@@ -26,13 +17,8 @@ class Comparison:
     """Results of each method, one per seed, in the order of ``seeds``."""
 
     seeds: Sequence[int]
-    results: Mapping[str, Results]
+    results: Mapping[str, Sequence[Mapping[str, Any]]]
     baseline: str
-
-    def __post_init__(self) -> None:
-        for name, runs in self.results.items():
-            if len(runs) != len(self.seeds):
-                raise ValueError(f"{name} has {len(runs)} results, expected one for each of {len(self.seeds)} seeds.")
 
     def to_json(self) -> dict[str, Any]:
         """All numbers of the table, and what they were made from."""
@@ -41,11 +27,19 @@ class Comparison:
 
     @cached_property
     def _methods(self) -> dict[str, Any]:
-        baseline = self.results[self.baseline]
-        return {
-            name: {**measured(runs, baseline), "pseudo_labels": [run.get("pseudo_labels") for run in runs]}
-            for name, runs in self.results.items()
-        }
+        baseline, methods = self.results[self.baseline], {}
+        for name, runs in self.results.items():
+            differences = [run["accuracy"] - base["accuracy"] for run, base in zip(runs, baseline, strict=True)]
+            pseudo = [one for one in map(pseudo_measures, runs) if one]
+            methods[name] = {
+                "accuracy": summary([run["accuracy"] for run in runs]),
+                "difference": (summary(differences) or {}) | paired_test(differences),
+                "worst_recall": summary([run["worst_recall"] for run in runs]),
+                "pseudo_distance": summary([one["distance"] for one in pseudo]),
+                "pseudo_almost_none": summary([one["almost_none"] for one in pseudo]),
+                "pseudo_labels": [run.get("pseudo_labels") for run in runs],
+            }
+        return methods
 
     def forms(self) -> list[list[Table]]:
         """The table, then shorter forms for narrow terminals; the last one is two: methods, and their differences."""
@@ -57,7 +51,8 @@ class Comparison:
 
     def whole(self) -> Table:
         """Means over seeds, with the standard deviation where useful."""
-        against = f"- {difference_heading(self.baseline, len(self.seeds))}", "worst seed", "better on"
+        shown = "95 % t, p" if len(self.seeds) >= MIN_PAIRS else "each seed"
+        against = f"- {self.baseline} ({shown})", "worst seed", "better on"
         measures = [one for runs in self.results.values() for one in map(pseudo_measures, runs) if one]
         shares = EVEN if any(one["reference"] == EVEN for one in measures) else TRUE
         last = "worst class %", f"off {shares} %", "almost none"
@@ -67,12 +62,16 @@ class Comparison:
             paired = "", "", ""
             if name != self.baseline:
                 worst, better = 100 * min(difference["per_seed"]), difference["better_on"]
-                paired = with_pairs(difference), f"{worst:+.1f}", f"{better} of {len(self.seeds)}"
+                mean = f"{100 * difference['mean']:+.1f}"
+                mean += f" ({in_brackets(difference)})" if len(self.seeds) > 1 else ""
+                paired = mean, f"{worst:+.1f}", f"{better} of {len(self.seeds)}"
+            spread = numbers["accuracy"]["deviation"]
+            accuracy = f"{100 * numbers['accuracy']['mean']:.1f}"
             lines.append(
                 (
                     name,
                     str(len(self.seeds)),
-                    with_spread(numbers["accuracy"]),
+                    accuracy if spread is None else f"{accuracy} ± {100 * spread:.1f}",
                     *paired,
                     f"{100 * numbers['worst_recall']['mean']:.0f}",
                     f"{100 * off['mean']:.0f}" if off else "-",
@@ -83,7 +82,12 @@ class Comparison:
 
     def notes(self) -> list[str]:
         """What is in the brackets."""
-        return [difference_note(len(self.seeds))] if len(self.seeds) > 1 else []
+        if len(self.seeds) == 1:
+            return []
+        if len(self.seeds) < MIN_PAIRS:
+            return ["In brackets: the paired difference of each seed; a test needs six or more seeds."]
+        interval = "the 95 % interval of the paired difference over seeds, by Student's t"
+        return [f"In brackets: {interval}, and the p value of the exact sign-flip permutation test."]
 
     def finding(self, method: str) -> str:
         """One sentence that compares a method with the baseline over the seeds."""
