@@ -6,19 +6,19 @@ Names are imported on first use: ``import debiaspl.debias`` imports only torch, 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from debiaspl._version import __version__
+from debiaspl._version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from debiaspl import recipes
-    from debiaspl.algorithms import Algorithm
-    from debiaspl.data import ImageSet, Task
-    from debiaspl.debias import Correction, Debiaser
-    from debiaspl.deploy import load_model
-    from debiaspl.estimator import DebiasedClassifier
-    from debiaspl.photos.api import train_photos
-    from debiaspl.recipes import recipe
-    from debiaspl.training import Choice, Recipe, train
-    from debiaspl.zeroshot import ZeroShot
+    from debiaspl import recipes as recipes
+    from debiaspl.algorithms import Algorithm as Algorithm
+    from debiaspl.data import ImageSet as ImageSet, Task as Task
+    from debiaspl.debias import Correction as Correction, Debiaser as Debiaser
+    from debiaspl.deploy import load_model as load_model
+    from debiaspl.estimator import DebiasedClassifier as DebiasedClassifier
+    from debiaspl.photos.api import train_photos as train_photos
+    from debiaspl.recipes import recipe as recipe
+    from debiaspl.training import Choice as Choice, Recipe as Recipe, train as train
+    from debiaspl.zeroshot import ZeroShot as ZeroShot
 
 _HOMES = {
     "Algorithm": "debiaspl.algorithms",
@@ -36,23 +36,7 @@ _HOMES = {
     "train_photos": "debiaspl.photos.api",
 }
 
-__all__ = [
-    "Algorithm",
-    "Choice",
-    "Correction",
-    "DebiasedClassifier",
-    "Debiaser",
-    "ImageSet",
-    "Recipe",
-    "Task",
-    "ZeroShot",
-    "__version__",
-    "load_model",
-    "recipe",
-    "recipes",
-    "train",
-    "train_photos",
-]
+__all__ = sorted([*_HOMES, "__version__", "recipes"])
 
 
 def __getattr__(name: str) -> Any:
@@ -64,4 +48,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return __all__
