@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from debiaspl.deploy.next import Suggestions
 from debiaspl.deploy.tables import Prediction
 from debiaspl.report.pages import build_page, images_in, rounded, short_name, thumbnails
@@ -44,38 +46,26 @@ def next_page(found: Suggestions, model: str, photos: Path, table: Path, labeled
 
 def sheet_page(rows: Sequence[Prediction], names: Sequence[str], run: Path, photos: Path) -> str:
     """One self-contained HTML page; ``names`` are all classes, also those that are never predicted."""
-    classes: dict[str, list[Prediction]] = {name: [] for name in names}
+    classes: dict[str, list[Prediction]] = {name: [] for name in sorted(names)}
     for row in rows:
         classes[row.label].append(row)
     each = max(min(EACH, IN_ALL // max(len(classes), 1)), 1)
-    chosen = {name: _spread(classes[name], each) for name in sorted(classes)}
+    told: list[dict[str, Any]] = []
+    for name, own in classes.items():
+        own.sort(key=lambda row: (-row.confidence, row.file_name))
+        # The surest first, and evenly down to the least sure, which is among them.
+        shown = [own[int(place)] for place in np.linspace(0, len(own) - 1, min(each, len(own))).round()]
+        mean = sum(row.confidence for row in own) / len(own) if own else None
+        pictures = [{"name": row.file_name, "confidence": row.confidence} for row in shown]
+        told.append({"name": short_name(name), "count": len(own), "confidence": mean, "shown": pictures})
     folder = photos.parent if photos.is_file() else photos
-    files = [row.file_name for shown in chosen.values() for row in shown]
-    pictures = thumbnails(files, images_in(folder, SHEET_SIDE, linked=True), MOST_BYTES)
-    values: dict[str, Any] = {
+    files = [picture["name"] for one in told for picture in one["shown"]]
+    values = {
         "kind": "sheet",
         "run": str(run),
         "folder": str(photos),
         "images": len(rows),
-        "classes": [_of_class(name, classes[name], shown) for name, shown in chosen.items()],
-        "pictures": pictures,
+        "classes": rounded(told),
+        "pictures": thumbnails(files, images_in(folder, SHEET_SIDE, linked=True), MOST_BYTES),
     }
     return build_page(f"Predictions of {photos}", values)
-
-
-def _of_class(name: str, rows: Sequence[Prediction], shown: Sequence[Prediction]) -> dict[str, Any]:
-    return {
-        "name": short_name(name),
-        "count": len(rows),
-        "confidence": rounded(sum(row.confidence for row in rows) / len(rows)) if rows else None,
-        "shown": [{"name": row.file_name, "confidence": rounded(row.confidence)} for row in shown],
-    }
-
-
-def _spread(rows: Sequence[Prediction], most: int) -> list[Prediction]:
-    """The surest first, and evenly down to the least sure, which is among them."""
-    ordered = sorted(rows, key=lambda row: (-row.confidence, row.file_name))
-    if len(ordered) <= most:
-        return ordered
-    last = len(ordered) - 1
-    return [ordered[round(place * last / max(most - 1, 1))] for place in range(most)]
