@@ -8,7 +8,7 @@ import numpy as np
 
 from debiaspl.deploy.next import Suggestions
 from debiaspl.deploy.tables import Prediction
-from debiaspl.report.pages import build_page, images_in, rounded, short_name, thumbnails
+from debiaspl.report.pages import build_page, images_in, short_name, thumbnails
 
 NEXT_SIDE, SHEET_SIDE = 128, 96
 """Pixels of a picture, so that a person can see the class."""
@@ -34,7 +34,7 @@ def next_page(found: Suggestions, model: str, photos: Path, table: Path, labeled
             {
                 "name": file,
                 "predicted": short_name(one.predicted),
-                "confidence": rounded(one.confidence),
+                "confidence": one.confidence,
                 "why": one.why,
             }
             for file, one in found.picked.items()
@@ -65,7 +65,7 @@ def sheet_page(rows: Sequence[Prediction], names: Sequence[str], run: Path, phot
         "run": str(run),
         "folder": str(photos),
         "images": len(rows),
-        "classes": rounded(told),
+        "classes": told,
         "pictures": thumbnails(files, images_in(folder, SHEET_SIDE, linked=True), MOST_BYTES),
     }
     return build_page(f"Predictions of {photos}", values)

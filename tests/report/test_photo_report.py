@@ -61,7 +61,7 @@ def test_numbers_of_the_page_are_those_of_the_run(tmp_path):
     assert (values["name"], values["photos"], values["labels"]) == ("flowers", 60, 40)
     first, last = values["models"]
     assert (first["right"], last["right"], last["checked"]) == (26, 33, 40)
-    assert last["interval"] == list(wilson(33, 40))
+    assert last["interval"] == wilson(33, 40)
     assert (first["used"], last["used"]) == (False, True)
     assert values["recall"] == pytest.approx((18 / 20 + 9 / 10 + 6 / 10) / 3, rel=1e-5)
     rose = values["classes"][2]

@@ -16,7 +16,6 @@ from debiaspl.report.pages import (
     build_page,
     confusion_order,
     matrix_of,
-    rounded,
     short_name,
     thumbnails,
 )
@@ -77,7 +76,7 @@ def _classes(audit: Audit) -> dict[str, Any]:
         columns |= {"truth": cells.of_true.tolist(), "precision": cells.precision, "recall": cells.recall}
     if audit.change is not None:
         columns["debiased"] = audit.change.shares.counts.tolist()
-    return rounded(columns)
+    return columns
 
 
 def _confusion(cells: Cells) -> dict[str, Any]:
@@ -119,8 +118,8 @@ def _image(audit: Audit, row: int) -> dict[str, Any]:
     return {
         "name": found.name(row),
         "label": int(found.label[row]),
-        "confidence": None if found.confidence is None else rounded(float(found.confidence[row])),
+        "confidence": None if found.confidence is None else float(found.confidence[row]),
         "truth": None if found.truth is None or found.truth[row] < 0 else int(found.truth[row]),
         "new": None if after is None else int(after.label[row]),
-        "new_confidence": None if after is None else rounded(float(after.confidence[row])),
+        "new_confidence": None if after is None else float(after.confidence[row]),
     }

@@ -11,7 +11,7 @@ from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from string import Template
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -35,8 +35,6 @@ MOST_BYTES = 700_000
 Find = Callable[[str], "Image.Image | None"]
 """From the name of an image to the image; None if there is none."""
 
-Value = TypeVar("Value")
-
 
 def build_page(title: str, values: dict[str, Any]) -> str:
     """The page for these values. It works offline.
@@ -55,7 +53,7 @@ def build_page(title: str, values: dict[str, Any]) -> str:
         title=html.escape(title.encode(errors="replace").decode()),
         style=style,
         script=script,
-        values=embedded(values),
+        values=embedded(rounded(values)),
     )
 
 
@@ -79,14 +77,14 @@ def short_name(name: str) -> str:
     return name if len(name) <= LONGEST_NAME else name[: LONGEST_NAME - 1] + "…"
 
 
-def rounded(value: Value) -> Value:
+def rounded(value: Any) -> Any:
     """Rounded to six digits, to keep the page small. Values that are not finite become None, as JSON has none."""
     if isinstance(value, dict):
-        return cast(Value, {name: rounded(item) for name, item in value.items()})
-    if isinstance(value, list):
-        return cast(Value, [rounded(item) for item in value])
+        return {name: rounded(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [rounded(item) for item in value]
     if isinstance(value, float):
-        return cast(Value, float(f"{value:.6g}") if math.isfinite(value) else None)
+        return float(f"{value:.6g}") if math.isfinite(value) else None
     return value
 
 

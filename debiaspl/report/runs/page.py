@@ -2,13 +2,14 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import numpy as np
 
 from debiaspl._measures import Cells, pseudo_measures
 from debiaspl.files import write_text
-from debiaspl.report.pages import MOST_CLASSES, build_page, confusion_order, images_in, matrix_of, rounded, short_name
+from debiaspl.report.pages import MOST_CLASSES, build_page, confusion_order, images_in, matrix_of, short_name
 from debiaspl.report.runs.findings import run_findings
 from debiaspl.report.runs.methods import (
     APART,
@@ -107,7 +108,7 @@ def _method(method: Method, methods: Sequence[Method]) -> dict[str, Any]:
         "worst_recall": method.mean("worst_recall"),
         "off": method.pseudo(),
         "pseudo_accuracy": method.mean("pseudo_accuracy"),
-        "recall": rounded(recalls.mean(0).tolist()) if len(recalls) else None,
+        "recall": recalls.mean(0).tolist() if len(recalls) else None,
         "stages": mean_stages([stages(run.log) for run in method.runs]),
     }
 
@@ -182,7 +183,7 @@ def curves(log: Sequence[Record]) -> dict[str, Any]:
 def _health(log: Sequence[Record]) -> dict[str, list[Any]] | None:
     """Measures of the features, a list per measure; None where not measured."""
     parts = [part[-1] for part in windows(log, POINTS)]
-    measures = {name: [rounded(record["health"].get(name)) for record in parts] for name in ("rank", "spread")}
+    measures = {name: [record["health"].get(name) for record in parts] for name in ("rank", "spread")}
     return {"step": [record["step"] for record in parts], **measures} if parts else None
 
 
@@ -208,7 +209,7 @@ def stripes(log: Sequence[Record], classes: int, of: str) -> dict[str, Any] | No
             times_even = None if prior is None else np.asarray(prior) * classes
         if times_even is not None:
             steps.append(part[-1]["step"])
-            values.append(rounded(times_even.tolist()))
+            values.append(times_even.tolist())
     return {"step": steps, "times_even": values} if values else None
 
 
@@ -226,14 +227,14 @@ def stages(log: Sequence[Record]) -> list[list[float] | None]:
 def mean_stages(runs: Sequence[list[list[float] | None]]) -> list[list[float] | None]:
     """Over the seeds of a method, place by place."""
     stages = [[shares for run in runs if (shares := run[stage]) is not None] for stage in range(STAGES)]
-    return [rounded(np.mean(values, 0).tolist()) if values else None for values in stages]
+    return [np.mean(values, 0).tolist() if values else None for values in stages]
 
 
 def _right(part: Sequence[Record]) -> float | None:
     known = sum(record.get("pseudo_known", 0) for record in part)
-    return rounded(sum(record.get("pseudo_right", 0) for record in part) / known) if known else None
+    return sum(record.get("pseudo_right", 0) for record in part) / known if known else None
 
 
 def _mean(values: Sequence[float | None]) -> float | None:
     there = [value for value in values if value is not None]
-    return rounded(sum(there) / len(there)) if there else None
+    return fmean(there) if there else None

@@ -5,18 +5,19 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import numpy as np
 
-from debiaspl._measures import Cells, unlike, wilson
+from debiaspl._measures import Cells, unlike
 from debiaspl.data import DataError
 from debiaspl.data.text import csv_rows
 from debiaspl.deploy.saved import chosen_folder
 from debiaspl.deploy.shares import unlike_labels
 from debiaspl.features.crosscheck import GRAPH
 from debiaspl.files import unguarded
-from debiaspl.report.pages import Find, rounded, short_name, thumbnails
+from debiaspl.report.pages import Find, short_name, thumbnails
 from debiaspl.report.runs.methods import flat
 from debiaspl.report.runs.record import RunRecord, read_run
 from debiaspl.training.method import method_of
@@ -29,6 +30,10 @@ IN_WORDS = {
     GRAPH: "labels spread to similar photos",
     "debiaspl": "DebiasPL: labels and all other photos",
 }
+UNLIKE = (
+    "The photos seem to be unevenly spread over the classes, and your labels in another way: on all photos, the share "
+    "that is right can be another."
+)
 SHOWN = 24
 """Photos of each kind that are shown."""
 
@@ -42,9 +47,8 @@ class Model:
     used: bool
 
     def to_json(self) -> dict[str, Any]:
-        right, checked = int(self.cells.right.sum()), self.cells.images
-        shown = {"name": IN_WORDS.get(self.name, self.name), "right": right, "checked": checked, "used": self.used}
-        return shown | {"interval": list(wilson(right, checked))}
+        counts = {"right": int(self.cells.right.sum()), "checked": self.cells.images, "interval": self.cells.interval}
+        return {"name": IN_WORDS.get(self.name, self.name), "used": self.used} | counts
 
 
 def is_of_photos(run: RunRecord) -> bool:
@@ -77,12 +81,14 @@ def photo_values(run: RunRecord, classes: list[str], find: Find | None = None) -
     names = dict.fromkeys([name for name, *_ in doubts] + [name for name, *_ in unsure])
     labels, predicted = results.get("labels", []), Counter(label for _, label, _ in rows)
     shares = _shares(results, len(classes))
+    # Labels that are spread over the classes unlike the photos do not measure the accuracy on these.
+    note = UNLIKE if unlike(labels, [predicted[name] for name in classes]) else ""
     return {
         "name": run.name,
         "photos": len(rows),
         "labels": sum(labels),
-        "checked": {"kind": check.get("kind"), "note": _note(labels, [predicted[name] for name in classes])},
-        "recall": _mean_recall(used.cells),
+        "checked": {"kind": check.get("kind"), "note": note},
+        "recall": fmean(share for share in used.cells.recall if share is not None),
         "models": [model.to_json() for model in models],
         "why": _why(models, used, bool(check.get("folds"))),
         "classes": _classes(used.cells, classes, labels, predicted if rows else None, shares),
@@ -174,21 +180,6 @@ def _why(models: list[Model], used: Model, checked: bool) -> str:
     return f"It is significantly better on your labels than {last['name']}: {numbers}."
 
 
-def _note(labels: list[int], predicted: list[int]) -> str:
-    """Labels that are spread over the classes unlike the photos do not measure the accuracy on these."""
-    if not unlike(labels, predicted):
-        return ""
-    return (
-        "The photos seem to be unevenly spread over the classes, and your labels in another way: on all photos, the "
-        "share that is right can be another."
-    )
-
-
-def _mean_recall(cells: Cells) -> float:
-    some = cells.of_true > 0
-    return rounded(float((cells.right[some] / cells.of_true[some]).mean()))
-
-
 def _classes(
     cells: Cells,
     classes: list[str],
@@ -198,19 +189,20 @@ def _classes(
 ) -> list[dict[str, Any]]:
     """Each class: labels, how many of the checked ones are right, photos predicted, and what it is mistaken for; its
     shares, if they are known."""
-    mistakes = cells.mistakes()
+    right, checked, mistakes = cells.right.tolist(), cells.of_true.tolist(), cells.mistakes()
+    # Of several mistakes of a class, the most frequent one is the first, and the last that is put in.
+    taken = dict(zip(mistakes.true[::-1].tolist(), mistakes.predicted[::-1].tolist(), strict=True))
     rows = []
     for number, name in enumerate(classes):
-        taken = np.flatnonzero(mistakes.true == number)
         rows.append(
             {
                 "name": short_name(name),
                 "labels": labels[number] if len(labels) == len(classes) else None,
-                "right": int(cells.right[number]),
-                "checked": int(cells.of_true[number]),
+                "right": right[number],
+                "checked": checked[number],
                 "photos": None if predicted is None else predicted.get(name, 0),
-                "taken_for": short_name(classes[int(mistakes.predicted[taken[0]])]) if len(taken) else None,
-                **({"shares": {name: rounded(values[number]) for name, values in shares.items()}} if shares else {}),
+                "taken_for": short_name(classes[taken[number]]) if number in taken else None,
+                **({"shares": {name: values[number] for name, values in shares.items()}} if shares else {}),
             }
         )
     return rows
@@ -241,4 +233,4 @@ def _commands(run: RunRecord) -> dict[str, str]:
 
 
 def _picture(name: str, predicted: str, **more: Any) -> dict[str, Any]:
-    return {"name": name, "predicted": short_name(predicted)} | {key: rounded(value) for key, value in more.items()}
+    return {"name": name, "predicted": short_name(predicted)} | more
