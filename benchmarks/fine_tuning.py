@@ -7,8 +7,8 @@ and are what is measured: accuracy, and macro accuracy, the mean over classes. T
 
 * *frozen*: DebiasPL on the features of the frozen encoder, as ``debiaspl train PHOTOS``; *frozen, other size*: the same
   with images of another size; *vote*: the mean of the two fits' log-probabilities.
-* *labels*: all weights are trained on the labels alone, from a random classifier; *labels, probe*: from a logistic
-  regression of the features.
+* *labels*: all weights are trained on the labels alone, from a random classifier; *labels, fit*: from the classifier
+  that is fitted to the frozen features of the labels alone.
 * *random*: with pseudo-labels, from a random classifier; *fit*: from the classifier that is fitted to the frozen
   features, with its confidence calibrated (``debiaspl train PHOTOS --fine-tune``).
 
@@ -42,7 +42,6 @@ from debiaspl.encoders import features_of, load_encoder
 from debiaspl.features import FeatureTable
 from debiaspl.features.begin import fitted_head
 from debiaspl.features.fit import LINEAR, TableTask, enough_steps, fit_recipe
-from debiaspl.graph import probe_weights
 from debiaspl.photos.choose import choose
 from debiaspl.photos.survey import survey
 from debiaspl.training import Recipe, Run
@@ -56,7 +55,7 @@ RATES = (2e-4, 6e-4, 2e-3)
 TUNED = {
     "fit": {},
     "labels": {"method": "supervised", "first": "random"},
-    "labels, probe": {"method": "supervised", "first": "probe"},
+    "labels, fit": {"method": "supervised"},
     "random": {"first": "random"},
 }
 """Ways of fine-tuning: what differs from the recipe of ``--fine-tune``."""
@@ -133,8 +132,8 @@ def fit_frozen(work: Path, cell: Cell, until: float) -> tuple[list[dict[str, Any
         lines.append(rated(cell, way, votes[-1].argmax(1), labels[others], began))
     lines.append(rated(cell, FROZEN[-1], (votes[0] + votes[1]).argmax(1), labels[others], time.time()))
     # As a run makes them, from the features that are there.
-    probe = probe_weights(features[0][rows], labels[rows], len(classes))
-    return lines, {"fit": fitted_head(features[0], given, classes, recipe.seed), "probe": probe}
+    ways = {"fit": "debiaspl", "labels, fit": "supervised"}
+    return lines, {way: fitted_head(features[0], given, classes, recipe.seed, ways[way]) for way in ways}
 
 
 def tune(
@@ -273,7 +272,7 @@ def main() -> None:
     fits = {cell: fitters.submit(fit_frozen, options.work, cell, until) for cell in (*searched, *cells)}
 
     def tuned(cell: Cell, way: str, rate: float) -> Future[Any]:
-        head = None if (first := TUNED[way].get("first", "fit")) == "random" else fits[cell].result()[1].get(first)
+        head = fits[cell].result()[1].get(way) if way.endswith("fit") else None
         future = trainers.submit(tune, options, cell, way, rate, head, until)
         future.add_done_callback(lines.of)
         return future

@@ -22,7 +22,7 @@ from debiaspl.photos.survey import Photos
 from debiaspl.recipes.lengths import MINUTES, START
 from debiaspl.recipes.start import LARGEST_SIDE, start_for
 from debiaspl.training import Choice, Recipe, Run
-from debiaspl.training.method import on_labels_alone, with_method
+from debiaspl.training.method import with_method
 from debiaspl.training.parts import find, is_importable
 from debiaspl.training.settings import parse_settings, split_assignments
 
@@ -236,8 +236,8 @@ def choose_with_start(
         return recipe, None
     # A frozen encoder is the default on every device; a trained one has settings of its own.
     alone = of_user(choose(photos, device, encoder, frozen=texts.get("frozen", "").lower() not in ("false", "0", "no")))
-    if alone.algorithm.name == SUPERVISED and "first_classifier" not in texts:
-        alone = on_labels_alone(alone)
+    if alone.algorithm.name == SUPERVISED and alone.first_classifier == "graph" and "first_classifier" not in texts:
+        alone = replace(alone, first_classifier="random")  # the graph would have looked at the other photos
     learns_labels = find("algorithm", alone.algorithm.name).learns_labels
     if named == "" or encoder is not None or not learns_labels or not starts_by_itself(photos, device):
         return alone, None

@@ -18,8 +18,6 @@ MARGINS = "margins"
 """The Debiaser's margins in the losses, while labels are not debiased but aligned with the shares of the labels. Not
 the paper's method; for unlabeled images that are distributed as the labels. It is FixMatch's, or ALGORITHM+margins."""
 _MARGINS = Choice("alignment+debiaser", {"strength": 0.0, "margin_strength": 1.5, "labeled_strength": 1.0})
-_ON_LABELS_ALONE = {"graph": "random", "fit": "probe"}
-"""First classifiers that use unlabeled images -> those instead of them."""
 _OTHER_NAMES = {DEBIASPL: ("fixmatch", "debiaser"), MARGINS: ("fixmatch", MARGINS)}
 
 
@@ -37,12 +35,9 @@ def with_method(recipe: Recipe, method: str, load_files: bool = False) -> Recipe
         changed = changed.changed(load_files, correction=made.own_correction if correction is None else correction)
         if correction is None:
             changed = changed.changed(**made.own_settings)
-    return changed if made.makes_pseudo_labels else on_labels_alone(changed)
-
-
-def on_labels_alone(recipe: Recipe) -> Recipe:
-    """The recipe with a first classifier that has not used the unlabeled images."""
-    return replace(recipe, first_classifier=_ON_LABELS_ALONE.get(recipe.first_classifier, recipe.first_classifier))
+    if not made.makes_pseudo_labels and recipe.first_classifier == "graph":
+        changed = replace(changed, first_classifier="random")  # the graph has used the unlabeled images
+    return changed
 
 
 def method_of(recipe: Recipe) -> str:

@@ -100,8 +100,8 @@ class Recipe:
     """Initial classifier, for features that are already good, from a start or a pretrained encoder: ``random`` weights;
     ``means``, the nearest mean of the labeled images; ``graph``, the same after label propagation over the nearest
     neighbours of the features; ``probe``, a logistic regression of the labels; ``fit``, to fine-tune an encoder, what
-    is fitted to its frozen features, with calibrated confidence; ``text``, from the class names, with the text part of
-    a CLIP or SigLIP; or ``coop``, the same after words that are learned from the labels (CLIP)."""
+    the method fits to its frozen features, calibrated; ``text``, from the class names, with the text part of a CLIP or
+    SigLIP; or ``coop``, the same after words that are learned from the labels (CLIP)."""
     fit_on: int = 200_000
     """Most images in the graph, from which labels spread: all with a label and, with a frozen encoder, random others;
     training sees every image."""
