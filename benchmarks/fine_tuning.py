@@ -272,7 +272,8 @@ def main() -> None:
     fits = {cell: fitters.submit(fit_frozen, options.work, cell, until) for cell in (*searched, *cells)}
 
     def tuned(cell: Cell, way: str, rate: float) -> Future[Any]:
-        head = fits[cell].result()[1].get(way) if way.endswith("fit") else None
+        begins = way.endswith("fit") and fits[cell].exception() is None
+        head = fits[cell].result()[1].get(way) if begins else None
         future = trainers.submit(tune, options, cell, way, rate, head, until)
         future.add_done_callback(lines.of)
         return future
