@@ -57,10 +57,7 @@ class AdaMatch(Algorithm):
     ) -> None:
         super().__init__(correction)
         if align_to_predictions and not isinstance(self.correction, DistributionAlignment):
-            raise ValueError(
-                "align_to_predictions is true, but the correction is not alignment, or not alone. Use "
-                "correction=alignment, or align_to_predictions=false."
-            )
+            raise ValueError("align_to_predictions needs alignment, and nothing else. Use correction=alignment.")
         self.labeled_strong = int(strong_labeled)
         self.target_decay = within("target_decay", target_decay, "[0, 1)")
         self.align_to_predictions = align_to_predictions

@@ -182,22 +182,15 @@ class Algorithm(nn.Module, ABC):
             other = type(part).__name__
             if not self.learns_labels and type(part) is not Correction:
                 raise ValueError(
-                    f"{name} learns without labels, so there is nothing for {other} to correct. Use correction=none."
+                    f"{name} learns without labels, so {other} has nothing to correct. Use correction=none."
                 )
             if part.corrects_pseudo_labels_alone and not self.makes_pseudo_labels:
-                raise ValueError(
-                    f"{name} makes no pseudo-labels, and {other} corrects nothing else, so it would have no effect. "
-                    "Use correction=none, or a correction of the labeled loss or of the classifier."
-                )
+                raise ValueError(f"{name} makes no pseudo-labels, so {other} would do nothing. Use correction=none.")
             if part.takes_out == LABEL_SHARES and self.balanced_places & part.places():
-                raise ValueError(
-                    f"{name} removes {LABEL_SHARES}, and {other} would do so a second time. Use correction=none, or "
-                    "one that needs no counts, such as debiaser."
-                )
+                raise ValueError(f"{name} removes {LABEL_SHARES} itself, and {other} would again. Use correction=none.")
             if part.needs_hard_labels and not self.hard_labels:
                 raise ValueError(
-                    f"{name} learns from soft or mixed targets, but {other} needs one class per image for its margin. "
-                    f"Use {other} with an algorithm that has hard labels, such as fixmatch."
+                    f"{name} has soft or mixed targets, but {other} needs one class an image. Use fixmatch."
                 )
 
 

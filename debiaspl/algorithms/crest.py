@@ -86,8 +86,7 @@ class CReSTPlus(CReST):
         super().__init__(class_counts, correction, sampling_power=sampling_power, **others)
         if not isinstance(self.correction, DistributionAlignment):
             raise ValueError(
-                f"CReST+ needs distribution alignment, but the correction is {type(self.correction).__name__}. "
-                "Use correction=alignment, or algorithm=crest, which works with any correction."
+                f"CReST+ needs alignment, but has {type(self.correction).__name__}. Use correction=alignment."
             )
         self.final_temperature = within("final_temperature", final_temperature, "[0, 1]")
         self.register_buffer("temperature", torch.ones(()))

@@ -51,10 +51,7 @@ class Distill(Algorithm):
     ) -> None:
         super().__init__(correction)
         if not teacher_run:
-            raise ValueError(
-                "distill learns from a finished run, but teacher_run is empty. Give that run's folder: "
-                "--set teacher_run=runs/mine."
-            )
+            raise ValueError("teacher_run is empty, expected a finished run. Use --set teacher_run=runs/mine.")
         self.temperature = within("temperature", temperature, "(0, inf)")
         self.labeled_weight = within("labeled_weight", labeled_weight, "[0, inf)")
         self.classes, self.channels, self.folder = tuple(classes), channels, Path(teacher_run).expanduser()
@@ -94,8 +91,7 @@ class Distill(Algorithm):
             )
         if facts.channels != self.channels:
             raise ValueError(
-                f"the teacher in {self.folder} was trained on images with {facts.channels} channels, but these have "
-                f"{self.channels}. Use a teacher trained on the same kind of images."
+                f"the teacher in {self.folder} knows {facts.channels} channels, but images here have {self.channels}."
             )
 
 

@@ -61,10 +61,7 @@ class FixMatch(WeakToStrong):
         if view_labels != VIEW_LABELS[0] and views == 1:
             raise ValueError(f"view_labels is {view_labels}, which needs 2 views, but views is 1. Use views=2 with it.")
         if within("strong_share", strong_share, "(0, 1]") < 1 and (joint or views > 1 or cld_weight):
-            raise ValueError(
-                f"strong_share is {strong_share}: labels must be known before the strong views are chosen, and CLD and "
-                "several label sets need all of them. Use joint=false, views=1 and cld_weight=0 with it."
-            )
+            raise ValueError(f"strong_share is {strong_share}, which needs joint=false, views=1 and cld_weight=0.")
         self.views = Views(weak=views, strong=views)
         self.threshold = within("threshold", threshold, "[0, 1]")
         self.cld_weight, self.strong_share = cld_weight, strong_share

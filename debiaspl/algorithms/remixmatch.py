@@ -94,10 +94,7 @@ def turn(images: Tensor, generator: torch.Generator | None = None) -> tuple[Tens
     """Rotate each image by 0 to 3 quarter turns to the left; returns the images and the numbers."""
     height, width = images.shape[-2:]
     if height != width:
-        raise ValueError(
-            f"the images are {height} x {width}, expected squares: ReMixMatch rotates them by quarter turns. "
-            "Set image_size, or rotation_weight=0."
-        )
+        raise ValueError(f"the images are {height} x {width}, expected squares. Set image_size, or rotation_weight=0.")
     drawn = torch.randint(4, (ranks.count() * len(images),), device=images.device, generator=generator)
     quarters = ranks.own_part(drawn)
     # Compute every rotation of every image and pick one: the shapes do not depend on the random numbers.

@@ -89,8 +89,5 @@ class GraphLabels(WeakToStrong):
 
 def _given(hints: Hints | None, name: str) -> Hints:
     if hints is None:
-        raise ValueError(
-            f"{name} learns from hints, the labels of another model or of a graph, but this task has none. Use "
-            "debiaspl zeroshot --labels, or in Python Task(..., hints=Hints(label, confidence))."
-        )
+        raise ValueError(f"{name} needs hints, and this task has none: debiaspl zeroshot --labels, or Task(hints=...).")
     return hints

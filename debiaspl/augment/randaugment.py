@@ -98,10 +98,7 @@ class RandAugment:
         """Apply the choices; nothing random is left."""
         check_images(images)
         if draws.operation.shape[1] != images.shape[0]:
-            raise ValueError(
-                f"the draws are for {draws.operation.shape[1]} images, but there are {images.shape[0]} images. "
-                "Draw again with this batch."
-            )
+            raise ValueError(f"there are draws for {draws.operation.shape[1]} images, but {len(images)} images.")
         if holds(images) and self.draws:
             from debiaspl.kernels.views_triton import operate
 

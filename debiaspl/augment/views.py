@@ -68,10 +68,7 @@ class Weak:
     def _border(self, side: int) -> int:
         border = round(self.pad * side)
         if border >= side:
-            raise ValueError(
-                f"pad is {self.pad}, which is {border} of {side} pixels, but a reflected border must be narrower. "
-                "Use a smaller pad."
-            )
+            raise ValueError(f"pad is {self.pad}, which is {border} of {side} pixels. Use a smaller pad.")
         return border
 
 

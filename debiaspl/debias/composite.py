@@ -32,21 +32,14 @@ class Composite(Correction):
         self.parts = nn.ModuleDict(dict(parts))
         for (one, first), (two, second) in combinations(parts.items(), 2):
             if shared := sorted(first.places() & second.places()):
-                raise ValueError(
-                    f"{one} and {two} both act on the {' and on the '.join(shared)}, expected parts that act in "
-                    "different places. Use one of the two."
-                )
+                raise ValueError(f"{one} and {two} both act on the {' and on the '.join(shared)}. Use one of the two.")
             if first.takes_out and first.takes_out == second.takes_out:
                 raise ValueError(
-                    f"{one} and {two} both remove {first.takes_out}: together they would remove it twice. "
-                    "Use one of the two."
+                    f"{one} and {two} both remove {first.takes_out}, which would go twice. Use one of the two."
                 )
         idle = [name for name, part in parts.items() if not part.places()]
-        if idle or len(parts) < 2:
-            raise ValueError(
-                f"correction is {PLUS.join(parts)}, expected two or more names of corrections that do something"
-                + (f"; {idle[0]} does nothing. Leave {idle[0]} out." if idle else ".")
-            )
+        if idle:
+            raise ValueError(f"correction is {PLUS.join(parts)}, but {idle[0]} does nothing. Leave it out.")
         self.corrects_pseudo_labels_alone = all(part.corrects_pseudo_labels_alone for part in parts.values())
         self.looks = any(part.looks for part in parts.values())
         self.needs_pictures = next((part.needs_pictures for part in parts.values() if part.needs_pictures), "")

@@ -150,9 +150,8 @@ def checked_counts(class_counts: Sequence[int]) -> Tensor:
     empty = [number for number, count in enumerate(counts.tolist()) if not 1 <= count < float("inf")]
     if empty:
         raise ValueError(
-            f"class_counts is {tuple(class_counts)}, expected at least 1 label of every class; see "
-            f"{'classes' if len(empty) > 1 else 'class'} {', '.join(map(str, empty))}. Label an image of each, or use "
-            "a correction that needs no counts, such as debiaser."
+            f"class_counts is {tuple(class_counts)}, expected a label of every class: see classes "
+            f"{', '.join(map(str, empty))}. Label an image of each, or use debiaser, which needs no counts."
         )
     return counts.float()
 

@@ -98,8 +98,7 @@ class Debiaser(RunningPrior):
     def _aim_at(self, target: str | Sequence[float], class_counts: Sequence[int] | None) -> None:
         if class_counts is None or len(class_counts) != self.num_classes:
             raise ValueError(
-                f"class_counts is {class_counts!r}, expected the number of labels of each of the {self.num_classes} "
-                f"classes: a target needs them. Or use target={UNIFORM}."
+                f"class_counts is {class_counts!r}, expected a number for each of {self.num_classes} classes."
             )
         counts = checked_counts(class_counts)
         self.estimates, per_class = isinstance(target, str) and target == ESTIMATED, sum(class_counts) / len(counts)

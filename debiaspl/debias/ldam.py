@@ -37,10 +37,7 @@ class LDAM(Correction):
 
     def margin(self, strong_logits: Tensor, labels: Tensor | None = None) -> Tensor:
         if labels is None:
-            raise ValueError(
-                "LDAM got logits without labels, expected one class per image: its margin is that of the label. Use it "
-                "with an algorithm that has hard labels, such as fixmatch."
-            )
+            raise ValueError("LDAM got logits without labels, expected one class per image, as in fixmatch.")
         own = F.one_hot(labels, len(self.margins))
         return at_least_float32(strong_logits) - own * (self.scale * self.margins)
 

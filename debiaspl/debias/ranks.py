@@ -100,8 +100,7 @@ def own_part(whole: Tensor, dim: int = 0) -> Tensor:
     size, rest = divmod(whole.shape[dim], count())
     if rest:
         raise ValueError(
-            f"{whole.shape[dim]} rows cannot be split into equal parts for {count()} ranks. Use a batch size that is "
-            "a multiple of the number of ranks."
+            f"{whole.shape[dim]} rows cannot be split into equal parts for {count()} ranks. Use a multiple."
         )
     return whole.narrow(dim, own() * size, size)
 

@@ -63,10 +63,7 @@ class RunningPrior(Correction):
             return
         self._first = False
         if logits.numel() and bool(((logits >= 0) & ((logits.sum(-1, keepdim=True) - 1).abs() < 1e-4)).all()):
-            raise ValueError(
-                "weak_logits are probabilities: no number is negative, and each row sums to 1. Expected logits, from "
-                "before the softmax; of probabilities they are probabilities.log()."
-            )
+            raise ValueError("weak_logits are probabilities, expected logits: before the softmax, or their log.")
 
     def hold(self) -> None:
         self._holding = True
@@ -104,11 +101,9 @@ class RunningPrior(Correction):
             raise TypeError(f"{name} is a {type(logits).__name__}, expected a tensor: torch.as_tensor({name}).")
         if not logits.is_floating_point():
             raise TypeError(f"{name} has dtype {logits.dtype}, expected floating-point logits, not labels or counts.")
-        if logits.ndim < 2 or logits.shape[-1] != self.num_classes:
-            raise ValueError(
-                f"{name} has shape {tuple(logits.shape)}, expected (batch, {self.num_classes}): one row of logits per "
-                f"image, one column per class. This {type(self).__name__} was made with num_classes={self.num_classes}."
-            )
+        shape, classes = tuple(logits.shape), self.num_classes
+        if len(shape) < 2 or shape[-1] != classes:
+            raise ValueError(f"{name} has shape {shape}, expected (batch, {classes}), as num_classes={classes}.")
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> "RunningPrior":
         # .half() and .bfloat16() on a model with this module: in 8 bits of precision an average that moves by 1 % per

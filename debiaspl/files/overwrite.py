@@ -131,8 +131,7 @@ def _refuse(folder: Path, inputs: Iterable[Any]) -> None:
             open_locked(lock).close()
         except Busy as error:
             raise FileError(
-                f"another process is training in {lock.parent}, so it is not overwritten. Wait for it or stop it, or "
-                "choose another --out."
+                f"another process is training in {lock.parent}. Wait for it, or choose another --out."
             ) from error
 
 

@@ -52,10 +52,7 @@ class OwnNetwork(Network):
         logits, where = self.body(images), type(self.body).__name__
         if not isinstance(logits, Tensor) or tuple(logits.shape) != (len(images), num_classes):
             found = f"shape {tuple(logits.shape)}" if isinstance(logits, Tensor) else f"type {type(logits).__name__}"
-            raise ValueError(
-                f"the network {where} returned an output of {found} for {len(images)} images, expected logits of shape "
-                f"({len(images)}, {num_classes}): one for each class."
-            )
+            raise ValueError(f"the network {where} returned {found}, expected logits ({len(images)}, {num_classes}).")
         named = {name: layer for name, layer in self.body.named_modules() if isinstance(layer, nn.Linear) and name}
         names = ["head"] if hasattr(self.body, "embed") else [*reversed(named)]
         for name in names:
@@ -70,8 +67,7 @@ class OwnNetwork(Network):
                 return _with_bias(head)
             self.body.set_submodule(name, head)
         raise ValueError(
-            f"the network {where} does not end in a linear layer for {num_classes} classes, which is its classifier. "
-            "Give it one: a method embed(images) that returns features (N, D), and head, an nn.Linear of them."
+            f"the network {where} does not end in a linear layer for {num_classes} classes. Or give it embed and head."
         )
 
 

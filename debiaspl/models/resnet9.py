@@ -44,9 +44,7 @@ class ResNet9(Network):
         height, width = images.shape[2:]
         if height < self.least_side or width < self.least_side:
             raise ValueError(
-                f"images are {width} x {height} pixels, expected {self.least_side} or more on each side: resnet9 "
-                f"halves them three times. Use --set image_size={self.least_side} for images in files, or another "
-                "network."
+                f"images are {width} x {height} pixels, expected {self.least_side} or more. Use a larger image_size."
             )
         _, active = self.norm(self.stem(images))
         for stage in self.stages:

@@ -52,9 +52,8 @@ def find_start(start: str) -> Path:
         raise ValueError(f"the start {start} is a run that has not ended: it has no {WEIGHTS} yet. Resume it first.")
     problem = "is a folder without a run" if path.is_dir() else "was not found"
     raise ValueError(
-        f"the start {start} {problem}: looked for a file at {', '.join(map(str, places))}. Expected the folder of a "
-        "run, or a checkpoint, .pth, .pt, .pth.tar or .safetensors. Give its path with --set start=PATH, or use "
-        "random weights: --set start="
+        f"the start {start} {problem}: looked for a file at {', '.join(map(str, places))}. Give a run's folder or a "
+        "checkpoint, --set start=PATH, or none, --set start="
     )
 
 
@@ -136,8 +135,7 @@ def _network_of_run(path: Path) -> TrainedNetwork | None:
         return None
     if channels not in (1, 3) or not 1 <= trained.side <= LARGEST_SIDE:
         raise ValueError(
-            f"{path} is damaged: its network was trained on images with {channels} channels and a side of {side}, "
-            f"expected 1 or 3 channels and a side of 1 to {LARGEST_SIDE}. Use another start."
+            f"{path} is damaged: {channels} channels and a side of {side}, expected 1 or 3, and 1 to {LARGEST_SIDE}."
         )
     return trained
 
@@ -146,10 +144,7 @@ def _projector(tensors: Mapping[str, Tensor], own: Mapping[str, Tensor], path: P
     """The first layer of the projector, for a classifier that continues it (head=hidden)."""
     wanted = {name: f"{PROJECTOR}{name.removeprefix(FIRST)}" for name in own if name.startswith(FIRST)}
     if any(source not in tensors or tensors[source].shape != own[name].shape for name, source in wanted.items()):
-        raise ValueError(
-            f"head is hidden, which continues the projector of simclr, but {path.parent} has none of this width. Use a "
-            "run of --method simclr, or head=linear."
-        )
+        raise ValueError(f"head is hidden, but {path.parent} has no simclr projector of this width. Use head=linear.")
     return {name: tensors[source] for name, source in wanted.items()}
 
 
@@ -170,8 +165,7 @@ def _read(path: Path) -> Any:
     except pickle.UnpicklingError as error:
         raise ValueError(
             f"{path} is not a torch checkpoint, or it contains more than tensors and plain values. It was not loaded, "
-            "because that could run code of whoever made it. If you trust it, save only its tensors, as "
-            "safetensors, with the program that made it."
+            "because that could run its code. If you trust it, save only its tensors, as safetensors."
         ) from error
     except _DAMAGED as error:
         raise ValueError(
@@ -188,16 +182,12 @@ def _prefix(tensors: Mapping[str, Tensor], path: Path) -> str:
     if not prefixes:
         named = ", ".join(list(tensors)[:3]) or "no tensor at all"
         raise ValueError(
-            f"{path} contains no ResNet: expected tensors named {' and '.join(SIGNS)}, found {len(tensors)}, such as "
-            f"{named}."
+            f"{path} contains no ResNet: expected {' and '.join(SIGNS)}, found {len(tensors)}, such as {named}."
         )
     trained = [prefix for prefix in prefixes if not AVERAGED & set(prefix.split("."))]
     chosen = trained or prefixes
     if len(chosen) > 1:
-        raise ValueError(
-            f"{path} contains {len(chosen)} networks, expected one: {', '.join(sorted(chosen))}. Save the right one "
-            "in a separate file."
-        )
+        raise ValueError(f"{path} contains {len(chosen)} networks, expected one: {', '.join(sorted(chosen))}.")
     return chosen[0]
 
 

@@ -99,10 +99,7 @@ def base_recipe(name: str | None, length: str | None = None, settings: Sequence[
     """The recipe that all runs share, on the data that ``settings`` name."""
     base, data = recipe_named(name or SHORT[0], length), split_assignments(settings).get("data")
     if data and name is None and data != base.data:
-        raise ValueError(
-            f"data={data} needs a --recipe, for the network, protocol and schedule of all runs: debiaspl list recipes. "
-            f"For a folder of photos: debiaspl compare {data}."
-        )
+        raise ValueError(f"data={data} needs a --recipe; a folder of photos does not: debiaspl compare {data}.")
     return base if data is None else replace(base, data=data)
 
 
@@ -224,10 +221,7 @@ def _keep_to_device(mark: Path, device: str) -> None:
     """Raise where the runs have begun on another device: its rounding would be part of the differences."""
     before = mark.read_text().strip() or device
     if before != device:
-        raise RunError(
-            f"{mark.parent} was begun with --device {before}, and now it is {device}. Expected one device for all runs "
-            f"of a comparison. Use --device {before}, or another --out."
-        )
+        raise RunError(f"{mark.parent} was begun with --device {before}. Use --device {before}, or another --out.")
     write_text(mark, f"{device}\n")
 
 

@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 import torch
 from torch import Tensor, nn
 
-from debiaspl.algorithms import STARTS, Algorithm
+from debiaspl.algorithms import Algorithm
 from debiaspl.augment import Hide, ImageViews, VectorViews, ViewMaker, Weak
 from debiaspl.data import Hints, ImageSet, LazyImages, Task
 from debiaspl.debias import Correction
@@ -60,8 +60,7 @@ def algorithm_of(recipe: Recipe, task: Task, num_features: int) -> Algorithm:
     check_correction(correction, num_features, task.labeled.num_classes)
     if correction.held_out and task.validation is None:
         raise ValueError(
-            f"{recipe.correction.name} chooses a setting by labels that are held out, but none are. Use "
-            "--set validation=0.2, or --set choose_tau=false."
+            f"{recipe.correction.name} chooses by held-out labels: use validation=0.2, or choose_tau=false."
         )
     with torch.random.fork_rng(devices=[]):  # heads have initial weights too
         torch.manual_seed(recipe.seed)
@@ -69,10 +68,7 @@ def algorithm_of(recipe: Recipe, task: Task, num_features: int) -> Algorithm:
     if recipe.steps < algorithm.generations:
         raise ValueError(f"there are {algorithm.generations} generations in {recipe.steps} steps. Use more steps.")
     if algorithm.generations > 1 and type(algorithm).adopt is Algorithm.adopt:
-        raise ValueError(
-            f"{type(algorithm).__name__} has {algorithm.generations} generations, expected a method "
-            "adopt(probabilities, generation) that returns the labels for the next one."
-        )
+        raise ValueError(f"{type(algorithm).__name__} has {algorithm.generations} generations, but no method adopt().")
     return algorithm
 
 
@@ -93,23 +89,15 @@ def view_maker(recipe: Recipe, images: ImageSet, dtype: torch.dtype | None) -> V
 
 def refuse_for_vectors(recipe: Recipe, algorithm: Algorithm) -> None:
     """Raise for settings that have no effect, or cannot work, when a classifier of vectors is trained."""
-    if algorithm.needs_pictures:
-        raise NeedsPictures(
-            f"{recipe.algorithm.name} cannot learn from the vectors of a frozen encoder: {algorithm.needs_pictures} "
-            "To train the encoder itself, use frozen=false."
-        )
-    if algorithm.correction.needs_pictures:
-        raise NeedsPictures(
-            f"{recipe.correction.name} does not work with the vectors of a frozen encoder: "
-            f"{algorithm.correction.needs_pictures} Use another correction, or train the encoder itself: frozen=false."
-        )
+    for name, part in ((recipe.algorithm.name, algorithm), (recipe.correction.name, algorithm.correction)):
+        if part.needs_pictures:
+            raise NeedsPictures(f"{name} cannot work with vectors: {part.needs_pictures} Or use frozen=false.")
     if recipe.health_every > 0:
         raise ValueError("health_every is set, but features of a frozen encoder do not change. Use health_every=0.")
     for name in ("average_statistics", "synchronise_norm", "joint"):
         if getattr(recipe, name, False) or getattr(algorithm, name, False):
             raise ValueError(
-                f"{name} is true, but it is about batch norm, which a classifier of vectors does not have. "
-                f"Use {name}=false."
+                f"{name} is true, but it is about batch norm, which vectors do not meet. Use {name}=false."
             )
 
 
@@ -119,8 +107,7 @@ def check_labels(recipe: Recipe, task: Task) -> None:
     learns_labels = find("algorithm", name).learns_labels
     if learns_labels and not task.has_labels:
         raise ValueError(
-            f"no image has a label, but {name} learns from labels. Label a few images of every class; or learn only "
-            f"features, with {', '.join(STARTS)}: --set algorithm=moco --set correction=none."
+            f"no image has a label, but {name} learns from labels. Label a few of every class, or use --method moco."
         )
     if learns_labels and not recipe.labeled_batch:
         raise ValueError(f"labeled_batch is 0, but {name} learns from labels. Use 1 or more.")
@@ -133,8 +120,7 @@ def check_head(recipe: Recipe, head: nn.Linear) -> None:
     algorithm, name = find("algorithm", recipe.algorithm.name), recipe.algorithm.name
     if algorithm.needs_experts and getattr(head, "heads", 1) < 2:
         raise ValueError(
-            f"{name} trains several experts, but the network is {recipe.network.name}, which has one classifier. Use "
-            "--set network=experts, or --set network=resnet-experts for photos."
+            f"{name} trains several experts, but {recipe.network.name} has one classifier. Use network=experts."
         )
     if not isinstance(head, NormalisedHead | HiddenHead):
         return
@@ -155,8 +141,8 @@ def check_parts(labeled: int, unlabeled: int, ranks: int, accumulate: int) -> No
     for name, size in (("labeled_batch", labeled), ("unlabeled_batch", unlabeled)):
         if size % parts:
             raise RunError(
-                f"{name} is {size}, which cannot be divided equally among {ranks} processes x {accumulate} pieces. Use "
-                f"another number of these, or --set {name}={-(-size // parts) * parts}."
+                f"{name} is {size}, which {ranks} processes x {accumulate} pieces cannot share equally. Use "
+                f"--set {name}={-(-size // parts) * parts}."
             )
 
 

@@ -123,8 +123,7 @@ def first_classifier(recipe: Recipe, network: Network, task: Task) -> dict[str, 
     kind = recipe.first_classifier
     if not find("algorithm", recipe.algorithm.name).learns_labels:
         raise ValueError(
-            f"first_classifier is {kind}, but {recipe.algorithm.name} learns only features and trains no classifier. "
-            "Use first_classifier=random."
+            f"first_classifier is {kind}, but {recipe.algorithm.name} trains none. Use first_classifier=random."
         )
     if kind == FIT:
         raise ValueError("first_classifier is fit, which the command can: debiaspl train PHOTOS --fine-tune.")
@@ -197,8 +196,7 @@ def _of_text(recipe: Recipe, network: Network, task: Task) -> nn.Linear:
     source = recipe.network.settings.get("source")
     if recipe.network.name != "encoder" or source is None:
         raise ValueError(
-            f"first_classifier is {recipe.first_classifier}, but the network is {recipe.network.name}, which cannot "
-            "read text. Expected a CLIP or a SigLIP: --encoder NAME or FOLDER."
+            f"the network {recipe.network.name} cannot read text, as first_classifier must. Use a CLIP or a SigLIP."
         )
     read = named_classifier(recipe, task.labeled.classes, lambda: labeled_features(network, task.labeled))
     length = float(labeled_features(network, _some(task.unlabeled, recipe.fit_on))[0].norm(dim=-1).mean())
@@ -242,6 +240,5 @@ def check_features(recipe: Recipe, network: Network, task: Task, what: str) -> N
 def _refuse_without_start(recipe: Recipe, what: str) -> None:
     if not recipe.start:
         raise ValueError(
-            f"{what}, but the network starts with random weights, whose features carry no information. Use a start, "
-            "--set start=RUN, or a pretrained encoder."
+            f"{what}, but the network starts with random weights. Use a start, start=RUN, or a pretrained encoder."
         )

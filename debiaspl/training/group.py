@@ -121,8 +121,7 @@ class Ranks(Group):
             late = "timed out" in str(error).lower()
             what = f"has not answered for {self._seconds:g} s" if late else "has stopped or cannot be reached"
             raise RunError(
-                f"another rank {what}: look at the output of the others. The newest checkpoint is kept: use --resume; "
-                "with --max-restarts too, torchrun resumes by itself."
+                f"another rank {what}: look at its output. The newest checkpoint is kept: use --resume."
             ) from error
 
 
@@ -165,8 +164,7 @@ def _connect(backend: str, seconds: float) -> None:
 
     if distributed.is_initialized():
         raise RunError(
-            "torch.distributed is already initialised, but debiaspl must do it. Call train before, or without, "
-            "init_process_group."
+            "torch.distributed is already initialised, but train does that. Call it before init_process_group."
         )
     limit, patience = timedelta(seconds=seconds), max(seconds, STARTING)
     try:
@@ -179,8 +177,7 @@ def _connect(backend: str, seconds: float) -> None:
         first_line = str(error).partition("\n")[0].rstrip(".")
         raise RunError(
             f"the ranks cannot reach each other ({first_line}). Each machine needs an address that the others can "
-            "reach: --local-addr for torchrun, and the name of that network interface in GLOO_SOCKET_IFNAME and "
-            "NCCL_SOCKET_IFNAME. docs/cluster.md has the commands."
+            "reach: docs/cluster.md has the commands."
         ) from error
 
 

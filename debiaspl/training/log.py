@@ -37,10 +37,7 @@ def _record(line: str, number: int, path: Path) -> dict[str, Any]:
             return record
     except (KeyError, TypeError, ValueError):
         pass
-    raise RunError(
-        f"line {number:,} of {path} is damaged: it is not a record of a step. Remove the line. A run that has not "
-        "ended can then be resumed with --resume."
-    )
+    raise RunError(f"line {number:,} of {path} is damaged: no record of a step. Remove it, and use --resume.")
 
 
 class Log:

@@ -118,10 +118,7 @@ def train_as(
             return ended
 
         if recipe.network.settings.get("frozen"):
-            raise RunError(
-                "a frozen encoder is not trained step by step: its features are computed once. Use "
-                "debiaspl.train_photos, or debiaspl train; or train the encoder: frozen=false."
-            )
+            raise RunError("a frozen encoder is not trained step by step. Use train_photos, or frozen=false.")
         task = task_of(recipe, data)
         begun = bool(group.from_first(checkpoint_steps(run.folder / "checkpoint") if group.first else None))
         # A run that cannot be built leaves no folder behind.
@@ -230,13 +227,12 @@ def _train(recipe: Recipe, run: Run, step: Step, group: Group, options: RunOptio
 def _check_origin(saved: Checkpoint, origin: dict[str, str], run: Run) -> None:
     if saved.facts["device"] != origin["device"]:
         raise RunError(
-            f"{run.folder} was started on a {saved.facts['device']}, and this is a {origin['device']}, which has "
-            "different random numbers. Resume with the right --device, or start another run."
+            f"{run.folder} was started on a {saved.facts['device']}, and this is a {origin['device']}, with other "
+            "random numbers. Use the right --device, or start another run."
         )
     if saved.facts["data"] != origin["data"]:
         raise RunError(
-            f"the images or labels are not those with which {run.folder} was started: files were added, removed or "
-            "relabeled. It cannot be resumed, because test images may have been trained on. Start another run."
+            f"the images or labels of {run.folder} have changed, so it cannot be resumed. Start another run."
         )
 
 
@@ -249,19 +245,13 @@ def _files(recipe: Recipe, step: Step) -> dict[str, str]:
 def _check_files(begun: dict[str, str], now: dict[str, str], run: Run) -> None:
     for name, digest_now in now.items():
         if digest_now and begun.get(name, digest_now) != digest_now:
-            raise RunError(
-                f"the {name} with which {run.folder} was started has changed. The run has its weights and does not "
-                "need the file: restore the old one, move the new one away, or start another run with it."
-            )
+            raise RunError(f"the {name} with which {run.folder} was started has changed. Restore it, or move it away.")
 
 
 def _check_alike(origin: dict[str, str], group: Group) -> None:
     """All ranks must draw from the same images in the same order."""
     if group.largest(origin != group.from_first(origin)):
-        raise RunError(
-            "the ranks do not train on the same device and data: their images, their labels or the start differ. "
-            "Give every machine the same files; in folders, names and contents count."
-        )
+        raise RunError("the ranks differ in device, images, labels or start. Give every machine the same files.")
 
 
 def _refuse_bad(step: Step, run: Run, group: Group) -> None:
@@ -275,8 +265,7 @@ def _refuse_bad(step: Step, run: Run, group: Group) -> None:
     numbers = checkpoint_steps(run.folder / "checkpoint")
     kept = f"The checkpoint of step {numbers[-1]} is kept" if numbers else "There is no checkpoint yet"
     raise RunError(
-        f"the loss of step {bad} is not finite, so the run has stopped. {kept} in {run.folder}. "
-        "Try a smaller learning_rate first, in a new run."
+        f"the loss of step {bad} is not finite. {kept} in {run.folder}. Try a smaller learning_rate in a new run."
     )
 
 

@@ -199,10 +199,7 @@ def sample(images: ImageSet, seed: int) -> ImageSet:
 def _features(model: Network, images: ImageSet) -> Tensor:
     features = torch.cat([seen.features for seen in predict_set(model, images, BATCH)])
     if not bool(features.isfinite().all()):
-        raise RunError(
-            "the averaged model returns features that are not finite numbers, so the run has stopped. Try a smaller "
-            "learning_rate first, in a new run."
-        )
+        raise RunError("the averaged model's features are not finite. Try a smaller learning_rate in a new run.")
     return features
 
 

@@ -175,16 +175,10 @@ def _checked(kind: str, name: str, builder: Builder) -> Builder:
     """A user's own part, after checking that a run can build it."""
     named = _arguments(builder)
     if kind == "algorithm" and "correction" not in named:
-        raise ValueError(
-            f"the constructor of {name} has no argument correction. Write: def __init__(self, correction=None, ...), "
-            "with super().__init__(correction)."
-        )
+        raise ValueError(f"{name} has no argument correction. Write: def __init__(self, correction=None, **others).")
     without = [key for key, item in named.items() if key not in SUPPLIED and item.default is item.empty]
     if without:
-        raise ValueError(
-            f"{name} has no default for {', '.join(without)}. Arguments are settings, which need a "
-            f"default; those that the run passes are {listed(SUPPLIED)}."
-        )
+        raise ValueError(f"{name} has no default for {', '.join(without)}. A run passes only {listed(SUPPLIED)}.")
     return builder
 
 
@@ -213,8 +207,7 @@ def load(name: str, base: type | None) -> Any:
     if base is None:
         if not callable(part):
             raise ValueError(
-                f"{path} has no function or class {wanted!r}; it has {', '.join(own) or 'none'}. Expected one that "
-                "returns a network: def build(num_classes)."
+                f"{path} has no function or class {wanted!r}; it has {', '.join(own) or 'none'}. Expected build()."
             )
         return part
     if not _extends(part, base):

@@ -114,9 +114,7 @@ class Recording:
             raise
         except RuntimeError as error:
             raise RunError(
-                f"the step cannot be recorded as a CUDA graph: {error}. An algorithm must not wait for the device "
-                "(.item(), printing a tensor, boolean indexing) or make tensors from Python numbers inside losses(). "
-                "Until this is fixed, train with --eager: the same bits, but slower."
+                f"the step cannot be recorded as a CUDA graph: {error}. losses() must not wait; or use --eager."
             ) from error
         return graph
 

@@ -68,8 +68,7 @@ class Run:
                 raise RunError(exists_already(folder, what))
             if differing := _differences(run.recipe(), recipe):
                 raise RunError(
-                    f"{folder} contains a run of another recipe ({'; '.join(differing)}). Resume it with its own "
-                    "settings, or choose another --out."
+                    f"{folder} contains a run of another recipe ({'; '.join(differing)}). Choose another --out."
                 )
         elif folder.exists() and any(not path.name.startswith(".") for path in folder.iterdir()):
             raise RunError(f"{folder} is not empty and contains no run of debiaspl. Choose another --out.")

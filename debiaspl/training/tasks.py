@@ -54,9 +54,8 @@ def given_task(recipe: Recipe, data: Data) -> tuple[Recipe, Data]:
         data = ImageSet.of(*data)
     if not isinstance(data, Task | TrainTest | ImageSet):
         raise TypeError(
-            f"data is a {type(data).__name__}, expected a Task, an ImageSet, or a pair of arrays: images, and a class "
-            "number for each, -1 for none, or None for all of them. For a folder or a known image set, use "
-            "replace(recipe, data=...)."
+            f"data is a {type(data).__name__}, expected a Task, an ImageSet, or a pair: images, and class numbers or "
+            "None. For a folder or a known set, use replace(recipe, data=...)."
         )
     protocol = recipe.protocol
     if isinstance(data, Task):

@@ -192,7 +192,7 @@ def test_labels_are_not_looked_at(name):
 @pytest.mark.parametrize("name", STARTS)
 @pytest.mark.parametrize("correction", [Debiaser(3), LogitAdjustment((3, 2, 1))])
 def test_there_is_nothing_to_correct(name, correction):
-    with pytest.raises(ValueError, match=r"learns without labels, so there is nothing .* Use correction=none"):
+    with pytest.raises(ValueError, match="without labels"):
         STARTS[name](correction=correction)
     assert CORRECTIONS["none"] is Correction
     STARTS[name](correction=Correction())
