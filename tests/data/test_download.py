@@ -3,8 +3,6 @@
 import hashlib
 import io
 import random
-import subprocess
-import sys
 import tarfile
 import threading
 import time
@@ -247,13 +245,6 @@ def test_the_command(site, tmp_path, monkeypatch):
         assert wrong.exit_code == 1
         assert wrong.stderr.startswith("error: ")
         assert message in wrong.stderr
-
-
-@pytest.mark.slow
-def test_the_command_line_is_light():
-    program = "import sys, debiaspl.cli.data; print('torch' in sys.modules or 'rich.progress' in sys.modules)"
-    said = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert said.stdout.strip() == "False"
 
 
 def test_sets_are_found_where_they_are_put():

@@ -109,27 +109,17 @@ def test_a_model_that_lacks_weights_is_refused(tmp_path):
         load_encoder(str(tmp_path / "vit"))
 
 
-def test_no_code_of_a_folder_is_executed(tmp_path: Path):
-    save("vit", tmp_path / "vit")
-    config = json.loads((tmp_path / "vit" / "config.json").read_text())
-    config |= {"auto_map": {"AutoConfig": "evil.Config", "AutoModel": "evil.Model"}, "model_type": "evil"}
-    (tmp_path / "vit" / "config.json").write_text(json.dumps(config))
-    (tmp_path / "vit" / "evil.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')")
-    with pytest.raises(ValueError, match="could not be loaded"):
-        load_encoder(str(tmp_path / "vit"))
-    assert not (tmp_path / "ran").exists()
-
-
 def test_nobody_is_asked_whether_to_execute_code(tmp_path: Path, monkeypatch):
     # A configuration that transformers knows, without a model that it knows: there it would ask, and take yes.
     monkeypatch.setattr("builtins.input", lambda *_: "y")
     (tmp_path / "evil.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')")
-    config = {"model_type": "blip_vision_model", "auto_map": {"AutoModel": "evil.Model"}}
-    (tmp_path / "config.json").write_text(json.dumps(config))
-    with pytest.raises(ValueError, match="could not be loaded"):
-        load_encoder(str(tmp_path))
+    for kind in ("evil", "blip_vision_model"):
+        config = {"model_type": kind, "auto_map": {"AutoConfig": "evil.Config", "AutoModel": "evil.Model"}}
+        (tmp_path / "config.json").write_text(json.dumps(config))
+        with pytest.raises(ValueError, match="could not be loaded"):
+            load_encoder(str(tmp_path))
     facts = {"kind": "transformers", "name": "mine", "image_size": 32, "mean": [0.5] * 3, "std": [0.5] * 3}
-    config["auto_map"] = {"AutoModel": f"{tmp_path}--evil.Model"}
+    config = {"model_type": "blip_vision_model", "auto_map": {"AutoModel": f"{tmp_path}--evil.Model"}}
     with pytest.raises(ValueError, match="custom code"):
         build_encoder(facts | {"config": config})
     assert not (tmp_path / "ran").exists()

@@ -195,18 +195,11 @@ def test_binary_problems_with_minus_1(iris):
 
 
 BAD = {
-    "no labels": (
-        lambda x, y: (x, np.full(150, -1)),
-        {},
-        "no row has a label, expected labels of at least two classes",
-    ),
+    "no labels": (lambda x, y: (x, np.full(150, -1)), {}, "no row has a label"),
     "one class": (lambda x, y: (x, np.where(y > 0, -1, y)), {}, "only one class, 0, has labels"),
     "continuous": (lambda x, y: (x, y + 0.5), {}, "Unknown label type"),
-    "mixed": (
-        lambda x, y: (x, np.array(["a", 1] * 75, dtype=object)),
-        {},
-        "y mixes labels of the types int, str",
-    ),
+    "mixed": (lambda x, y: (x, np.array(["a", 1] * 75, dtype=object)), {}, "y mixes labels of the types int, str"),
+    "unlabeled": (lambda x, y: (x, np.array(["a", "b", "unlabeled"] * 50)), {}, "unlabeled"),
     "no y": (lambda x, y: (x, None), {}, "requires y to be passed, but the target y is None. Rows without a label"),
     "NaN": (lambda x, y: (np.where(x > 5, np.nan, x), y), {}, "NaN"),
     "steps": (lambda x, y: (x, y), {"max_iter": 0}, "max_iter is 0, expected a whole number"),
@@ -214,15 +207,12 @@ BAD = {
     "strength": (lambda x, y: (x, y), {"strength": -1}, "strength is -1"),
     "momentum": (lambda x, y: (x, y), {"momentum": 1}, r"momentum is 1, expected a number in \[0, 1\)"),
     "network": (lambda x, y: (x, y), {"network": "small"}, "network is 'small', expected 'auto' or 'linear' for feat"),
-    "channels first": (
-        lambda x, y: (np.zeros((150, 3, 8, 8)), y),
-        {},
-        r"Channels come last: X.transpose\(0, 2, 3, 1\)",
-    ),
+    "channels first": (lambda x, y: (np.zeros((150, 3, 8, 8)), y), {}, "Channels come last"),
     "swapped": (lambda x, y: (y, x), {}, "swapped"),
     "five dimensions": (lambda x, y: (np.zeros((150, 2, 2, 2, 3)), y), {}, "expected features"),
     "linear for images": (lambda x, y: (np.zeros((150, 8, 8)), y), {"network": "linear"}, "'small' or a wide ResNet"),
     "device": (lambda x, y: (x, y), {"device": "gpu"}, "device is 'gpu', expected"),
+    "optimise": (lambda x, y: (x, y), {"optimise": "speed"}, "optimise"),
 }
 
 
@@ -266,14 +256,9 @@ def test_aims_differ_where_class_shares_are_uneven():
     y = np.full(300, -1)
     for number in range(3):
         y[np.flatnonzero(truth == number)[:8]] = number
-    photos, classes = (
-        DebiasedClassifier(optimise=aim, max_iter=100, random_state=0, device="cpu").fit(rows, y)
-        for aim in ("photos", "classes")
-    )
+    photos, classes = (few(optimise=aim).fit(rows, y) for aim in ("photos", "classes"))
     assert photos.shares_.argmax() == 0
     assert photos.shares_.sum() == pytest.approx(1)
     assert (photos.predict(rows) == 0).sum() >= (classes.predict(rows) == 0).sum()
     assert not np.array_equal(photos.predict_proba(rows), classes.predict_proba(rows))
-    assert DebiasedClassifier(strength=0, max_iter=20, device="cpu").fit(rows, y).shares_ is None
-    with pytest.raises(ValueError, match="optimise"):
-        DebiasedClassifier(optimise="speed").fit(rows, y)
+    assert few(strength=0).fit(rows, y).shares_ is None

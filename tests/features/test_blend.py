@@ -82,8 +82,3 @@ def test_no_rows_without_a_label_is_no_error():
     best, shares = blend(rows, truth, head, lambda masses: (torch.ones(500), truth))
     assert torch.equal(best.weight, head.weight)
     assert shares.weight == 0
-
-
-def test_an_unknown_aim_is_refused():
-    with pytest.raises(ValueError, match="optimise"):
-        fitted(EVEN, "speed")

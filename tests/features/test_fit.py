@@ -100,14 +100,6 @@ def test_training_is_the_papers_step_written_by_hand():
     torch.testing.assert_close(head.bias, bias, atol=1e-5, rtol=0)
 
 
-def test_the_prior_is_how_often_each_class_is_predicted():
-    features, labels, truth = clusters((160, 30, 20), gap=2.0)
-    fitted = fit(features, labels, 3, steps=200, momentum=0.95)
-    shares = torch.bincount(truth, minlength=3) / len(truth)
-    torch.testing.assert_close(fitted.prior, shares, atol=0.08, rtol=0)
-    assert float(fitted.prior.sum()) == pytest.approx(1)
-
-
 def test_half_precision_and_a_class_without_labels():
     features, labels, _ = clusters()
     assert fit(features.half(), labels, 4, steps=5).network.head.weight.dtype == torch.float32

@@ -38,7 +38,9 @@ def test_whatever_is_written_is_read_back(text):
     assert not written.startswith(FORMULA) or float(written) is not None
 
 
-def test_numbers_are_left_alone():
+def test_formulas_after_spaces_are_guarded_and_numbers_left_alone():
+    for text in ("\t=1+1", "\r=1", " =1", "+1\n", "'\t@x", "+1_0"):
+        assert guarded(text) == f"'{text}"
     assert csv_line(["-0.5", "+3", "-1e-5", "-inf", "-x"]) == "-0.5,+3,-1e-5,-inf,'-x\n"
 
 

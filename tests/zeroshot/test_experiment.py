@@ -18,7 +18,6 @@ from debiaspl.training import RunError
 from debiaspl.zeroshot import experiment as experiment_module
 from debiaspl.zeroshot.arrays import ArraysTeacher
 from debiaspl.zeroshot.experiment import Experiment
-from debiaspl.zeroshot.photos import GivenTable
 from debiaspl.zeroshot.predictions import Predictions
 from debiaspl.zeroshot.student import Student
 from tests.data.photos import write_labels, write_photos
@@ -83,66 +82,33 @@ def test_a_whole_network_is_trained_by_another_command(experiment):
         tuned.run(experiment.photos.parent / "out")
 
 
-def assert_truth_changes_nothing(experiment: Experiment, folder: Path) -> None:
-    """The same bits with the truth, with a scrambled truth, and with none."""
-    runs = {}
-    for name, labels in (("true", truth()), ("scrambled", scrambled()), ("absent", None)):
-        table = None if labels is None else write_table(folder / f"{name}.csv", labels)
-        # One place for all of them: a run writes down where its labels lie.
-        out = folder / "out"
-        experiment.run(out, evaluate=table)
-        runs[name] = outcome(out)
-        out.rename(folder / name)
-    assert runs["true"] == runs["scrambled"]
-    assert runs["true"] == runs["absent"]
+TRUTHS = {"true": truth(), "scrambled": scrambled(), "absent": None}
 
 
 def test_scrambled_or_absent_truth_gives_the_same_weights_bit_for_bit(experiment, tmp_path):
-    assert_truth_changes_nothing(experiment, tmp_path)
-    rows = {
-        name: json.loads((tmp_path / name / "results.json").read_text())["zeroshot"]
-        for name in ("true", "scrambled", "absent")
-    }
+    runs = []
+    for name, labels in TRUTHS.items():
+        # One place for all of them: a run writes down where its labels lie.
+        experiment.run(tmp_path / "out", None if labels is None else write_table(tmp_path / f"{name}.csv", labels))
+        runs.append(outcome(tmp_path / "out"))
+        (tmp_path / "out").rename(tmp_path / name)
+    assert runs[0] == runs[1] == runs[2]
+    rows = {name: json.loads((tmp_path / name / "results.json").read_text())["zeroshot"] for name in TRUTHS}
     assert rows["true"]["methods"]["teacher.npz alone"]["accuracy"] == 1  # the final table alone sees it
     assert rows["scrambled"]["methods"]["teacher.npz alone"]["accuracy"] < 1
     assert "accuracy" not in json.dumps(rows["absent"])
 
 
-def test_the_test_above_finds_true_labels_served_to_the_student(experiment, tmp_path, monkeypatch):
-    """The slip of the authors' script, put back: what is written as pseudo-labels is not what the student reads."""
-    read, leaked = GivenTable.read, {}
-    write = experiment_module.labels_table
-
-    def remember(*arguments, **options):
-        found = read(*arguments, **options)
-        leaked.update(found.labels)
-        return found
-
-    def leaky(predictions, labels):
-        told = [leaked.get(name, int(label)) for name, label in zip(predictions.ids, labels, strict=True)]
-        return write(predictions, torch.tensor(told))
-
-    monkeypatch.setattr(experiment_module.GivenTable, "read", remember)
-    monkeypatch.setattr(experiment_module, "labels_table", leaky)
-    with pytest.raises(AssertionError):
-        assert_truth_changes_nothing(experiment, tmp_path)
-
-
-def test_a_table_of_truth_inside_the_photos_is_not_read(experiment, photos, tmp_path, monkeypatch):
-    def weights() -> list[dict[str, str]]:
-        found = []
-        for name, labels in (("none", None), ("true", truth()), ("scrambled", scrambled())):
-            if labels is not None:
-                write_table(photos / "labels.csv", labels)
-            out = tmp_path / "out"
-            experiment.run(out)
-            found.append(outcome(out))
-            out.rename(tmp_path / f"{name}-{len(list(tmp_path.iterdir()))}")
-        (photos / "labels.csv").unlink()
-        return found
-
-    first, second, third = weights()
-    assert first == second == third
+def test_a_table_of_truth_inside_the_photos_is_not_read(experiment, photos, tmp_path):
+    runs = []
+    for name, labels in TRUTHS.items():
+        (photos / "labels.csv").unlink(missing_ok=True)
+        if labels is not None:
+            write_table(photos / "labels.csv", labels)
+        experiment.run(tmp_path / "out")
+        runs.append(outcome(tmp_path / "out"))
+        (tmp_path / "out").rename(tmp_path / name)
+    assert runs[0] == runs[1] == runs[2]
 
 
 def test_what_a_folder_is_called_is_no_label(experiment, tmp_path):
