@@ -27,8 +27,6 @@ from debiaspl.training.settings import split_assignments
 
 AGAIN = "train_photos(..., resume=True)"
 """How to resume a stopped run from Python."""
-FINE_TUNE = ["frozen=false"]
-"""The settings of ``--fine-tune``."""
 NETWORKS = {"small": "A small network", "resnet9": "A ResNet-9"}
 """Networks as they are printed."""
 
@@ -178,7 +176,8 @@ def train_photos(
     table = None if labels is None else Path(labels)
     photos = survey(Path(folder), table, Columns(*columns), folders, allow_names=allow_names)
     machine = find_device(device).type
-    settings = [*settings, *([] if optimise is None else [f"optimise={optimise}"]), *FINE_TUNE[: int(fine_tune)]]
+    settings = [*settings, *([] if optimise is None else [f"optimise={optimise}"])]
+    settings += ["frozen=false"] if fine_tune else []
     planned = plan(photos, machine, encoder, method, settings, None if out is None else Path(out), resume)
     with Run(planned.place).replacing(planned.inputs, overwrite):
         model = train(planned, RunOptions(resume, go_on=AGAIN)).model
