@@ -16,7 +16,7 @@ The sum is right for most photos (``photos``). Without the logarithm of the shar
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import sqrt
 
 import torch
@@ -207,8 +207,9 @@ def blend(
         return fitted._replace(weight=fitted.weight / length)
 
     # Once more, with the shares that both together count: half the error where labels are five of each class.
+    # Two classifiers for even classes count too evenly, so the certainty is that of these shares too.
     counted = count_shares(_sum(debiased, second(shares.estimate), 1.0).predict(rows[some]), classes)
-    shares = replace(shares, estimate=smoothed(counted, len(some)))
+    shares = certain(smoothed(counted, len(some)), shares.error.square())
     return _sum(debiased, second(shares.estimate), shares.weight), shares
 
 

@@ -6,7 +6,7 @@ from torch import nn
 
 from debiaspl.features import FeatureTable, TableTask, fit, fit_recipe
 from debiaspl.features.fit import LINEAR
-from debiaspl.features.shares import CLASSES, PHOTOS, blend, surest
+from debiaspl.features.shares import CLASSES, PHOTOS, blend, certain, surest
 from tests.features.test_shares import EVEN, UNEVEN, labeled, made
 
 CPU = torch.device("cpu")
@@ -56,6 +56,13 @@ def test_of_even_shares_nothing_changes(optimise):
     plain = fit_recipe(recipe, FeatureTable(rows, device=CPU), TableTask(labeled(truth, 5), "abcde"))
     assert torch.equal(plain.network.head.weight, found.network.head.weight)
     assert torch.equal(plain.network.head.bias, found.network.head.bias)
+
+
+def test_the_weight_is_that_of_the_shares_that_are_used():
+    for seed in range(3):
+        shares = fitted(UNEVEN, seed=seed, per_class=10)[0].shares
+        assert shares.weight == pytest.approx(certain(shares.estimate, shares.error.square()).weight, abs=1e-9)
+        assert 0 < shares.weight < 1
 
 
 def test_both_aims_are_one_model_and_its_shares():
