@@ -55,9 +55,7 @@ class ABC(FixMatch):
     ) -> None:
         super().__init__(correction, **others)
         if self.strong_share < 1:
-            raise ValueError(
-                f"strong_share is {self.strong_share}, but ABC needs every strong view. Use strong_share=1."
-            )
+            raise ValueError(f"strong_share is {self.strong_share}, but ABC needs all views. Use strong_share=1.")
         self.auxiliary_weight, self.ramp_up = auxiliary_weight, within("ramp_up", ramp_up, "[0, 1]")
         least_sure = self.threshold if auxiliary_threshold is None else auxiliary_threshold
         self.auxiliary_threshold = within("auxiliary_threshold", least_sure, "[0, 1]")

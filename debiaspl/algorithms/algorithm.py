@@ -181,17 +181,13 @@ class Algorithm(nn.Module, ABC):
         for part in self.correction.each():
             other = type(part).__name__
             if not self.learns_labels and type(part) is not Correction:
-                raise ValueError(
-                    f"{name} learns without labels, so {other} has nothing to correct. Use correction=none."
-                )
+                raise ValueError(f"{name} learns without labels: {other} has nothing to correct. Use correction=none.")
             if part.corrects_pseudo_labels_alone and not self.makes_pseudo_labels:
                 raise ValueError(f"{name} makes no pseudo-labels, so {other} would do nothing. Use correction=none.")
             if part.takes_out == LABEL_SHARES and self.balanced_places & part.places():
                 raise ValueError(f"{name} removes {LABEL_SHARES} itself, and {other} would again. Use correction=none.")
             if part.needs_hard_labels and not self.hard_labels:
-                raise ValueError(
-                    f"{name} has soft or mixed targets, but {other} needs one class an image. Use fixmatch."
-                )
+                raise ValueError(f"{name} has soft or mixed targets, but {other} needs one class each. Use fixmatch.")
 
 
 class Supervised(Algorithm):

@@ -85,9 +85,7 @@ class CReSTPlus(CReST):
     ) -> None:
         super().__init__(class_counts, correction, sampling_power=sampling_power, **others)
         if not isinstance(self.correction, DistributionAlignment):
-            raise ValueError(
-                f"CReST+ needs alignment, but has {type(self.correction).__name__}. Use correction=alignment."
-            )
+            raise ValueError(f"CReST+ needs alignment, but has {type(self.correction).__name__}: correction=alignment.")
         self.final_temperature = within("final_temperature", final_temperature, "[0, 1]")
         self.register_buffer("temperature", torch.ones(()))
         self.register_buffer("first_target", self.correction.target.clone(), persistent=False)

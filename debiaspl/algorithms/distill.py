@@ -90,9 +90,7 @@ class Distill(Algorithm):
                 f"{len(self.classes)}{differ}. Expected the same classes in the same order; use a run of the same data."
             )
         if facts.channels != self.channels:
-            raise ValueError(
-                f"the teacher in {self.folder} knows {facts.channels} channels, but images here have {self.channels}."
-            )
+            raise ValueError(f"{self.folder} knows {facts.channels} channels, and images here have {self.channels}.")
 
 
 class FinishedTeacher(InEvalMode):

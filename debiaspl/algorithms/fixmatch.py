@@ -55,9 +55,7 @@ class FixMatch(WeakToStrong):
         if views not in (1, 2):
             raise ValueError(f"views is {views}, expected 1 (FixMatch) or 2 (the paper's multi-view).")
         if view_labels not in VIEW_LABELS:
-            raise ValueError(
-                f"view_labels is {view_labels!r}, expected three-sets (the released code) or paired (the paper)."
-            )
+            raise ValueError(f"view_labels is {view_labels!r}, expected {' or '.join(VIEW_LABELS)}.")
         if view_labels != VIEW_LABELS[0] and views == 1:
             raise ValueError(f"view_labels is {view_labels}, which needs 2 views, but views is 1. Use views=2 with it.")
         if within("strong_share", strong_share, "(0, 1]") < 1 and (joint or views > 1 or cld_weight):

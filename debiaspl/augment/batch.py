@@ -17,9 +17,7 @@ def check_images(images: Tensor) -> None:
     check_pixels(images)
     shape = tuple(images.shape)
     if not (1 <= shape[2] <= LARGEST_SIDE and 1 <= shape[3] <= LARGEST_SIDE):
-        raise ValueError(
-            f"images are {shape[2]} x {shape[3]} pixels, expected 1 to {LARGEST_SIDE} on each side. Resize them first."
-        )
+        raise ValueError(f"images are {shape[2]} x {shape[3]} pixels, expected sides of 1 to {LARGEST_SIDE}.")
 
 
 def uniform(numbers: int, images: Tensor, generator: torch.Generator | None) -> Tensor:

@@ -34,9 +34,7 @@ class Composite(Correction):
             if shared := sorted(first.places() & second.places()):
                 raise ValueError(f"{one} and {two} both act on the {' and on the '.join(shared)}. Use one of the two.")
             if first.takes_out and first.takes_out == second.takes_out:
-                raise ValueError(
-                    f"{one} and {two} both remove {first.takes_out}, which would go twice. Use one of the two."
-                )
+                raise ValueError(f"{one} and {two} both remove {first.takes_out}, so it would go twice. Use one.")
         idle = [name for name, part in parts.items() if not part.places()]
         if idle:
             raise ValueError(f"correction is {PLUS.join(parts)}, but {idle[0]} does nothing. Leave it out.")

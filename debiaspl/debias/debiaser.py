@@ -97,9 +97,7 @@ class Debiaser(RunningPrior):
 
     def _aim_at(self, target: str | Sequence[float], class_counts: Sequence[int] | None) -> None:
         if class_counts is None or len(class_counts) != self.num_classes:
-            raise ValueError(
-                f"class_counts is {class_counts!r}, expected a number for each of {self.num_classes} classes."
-            )
+            raise ValueError(f"class_counts is {class_counts!r}, expected a number for each of {self.num_classes}.")
         counts = checked_counts(class_counts)
         self.estimates, per_class = isinstance(target, str) and target == ESTIMATED, sum(class_counts) / len(counts)
         # With few labels the predictions that are counted are wrong together: an estimate from them makes them more so.

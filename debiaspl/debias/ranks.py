@@ -99,9 +99,7 @@ def own_part(whole: Tensor, dim: int = 0) -> Tensor:
         return whole
     size, rest = divmod(whole.shape[dim], count())
     if rest:
-        raise ValueError(
-            f"{whole.shape[dim]} rows cannot be split into equal parts for {count()} ranks. Use a multiple."
-        )
+        raise ValueError(f"{whole.shape[dim]} rows cannot be split into equal parts for {count()} ranks.")
     return whole.narrow(dim, own() * size, size)
 
 

@@ -135,8 +135,6 @@ def shares_of(target: str | Sequence[float], class_counts: Sequence[int], *other
         values = []
     if len(values) != classes or not all(0 <= value < float("inf") for value in values) or not sum(values):
         names = ", ".join(map(repr, (LABELS, UNIFORM, *others)))
-        raise ValueError(
-            f"target is {target!r}, expected {names} or {classes} shares >= 0, one per class, separated by commas."
-        )
+        raise ValueError(f"target is {target!r}, expected {names} or {classes} shares >= 0, separated by commas.")
     shares = torch.tensor(values, dtype=torch.float64)
     return (shares / shares.sum()).float()

@@ -88,9 +88,7 @@ def _set_aside(folder: Path) -> None:
     try:
         put_in_place(folder, old)
     except OSError as error:
-        raise FileError(
-            f"{folder} could not be moved to {old}: {error.strerror or error}. Nothing was removed."
-        ) from error
+        raise FileError(f"{folder} could not be moved to {old}: {error.strerror or error}. Nothing is lost.") from error
     write_text(
         old / NOTE,
         f"{folder.name} is being replaced with --overwrite. This earlier one is removed when the new one is "
@@ -120,9 +118,7 @@ def _refuse(folder: Path, inputs: Iterable[Any]) -> None:
     if folder.is_symlink():
         raise FileError(f"{folder} is a link, so it is not overwritten. Give the folder that it leads to.")
     if Path.cwd().is_relative_to(folder.resolve()):
-        raise FileError(
-            f"{folder} is the current folder or contains it, so it is not overwritten. Choose another --out."
-        )
+        raise FileError(f"{folder} is the current folder or contains it, so it is not overwritten. Use another --out.")
     for path in map(Path, _texts(list(inputs))):
         if path.exists() and path.resolve().is_relative_to(folder.resolve()):
             raise FileError(f"{path} is needed and lies in {folder}, which would be renamed. Choose another --out.")
@@ -130,9 +126,7 @@ def _refuse(folder: Path, inputs: Iterable[Any]) -> None:
         try:
             open_locked(lock).close()
         except Busy as error:
-            raise FileError(
-                f"another process is training in {lock.parent}. Wait for it, or choose another --out."
-            ) from error
+            raise FileError(f"another process is training in {lock.parent}. Wait, or choose another --out.") from error
 
 
 def _texts(value: Any) -> Iterator[str]:

@@ -127,9 +127,7 @@ def open_own(path: Path) -> int:
         descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | _CAREFULLY, 0o666)
     except OSError as error:
         if error.errno == errno.ELOOP and path.is_symlink():
-            raise FileError(
-                f"{path} is a link, expected a regular file. Check where it leads, and remove it."
-            ) from None
+            raise FileError(f"{path} is a link, expected a regular file. See where it leads, and remove it.") from None
         raise
     found = os.fstat(descriptor)
     if not stat.S_ISREG(found.st_mode) or found.st_nlink > 1:

@@ -67,7 +67,7 @@ class OwnNetwork(Network):
                 return _with_bias(head)
             self.body.set_submodule(name, head)
         raise ValueError(
-            f"the network {where} does not end in a linear layer for {num_classes} classes. Or give it embed and head."
+            f"the network {where} ends in no linear layer for {num_classes} classes. Or give it embed and head."
         )
 
 

@@ -43,9 +43,7 @@ class ResNet9(Network):
     def embed(self, images: Tensor) -> Tensor:
         height, width = images.shape[2:]
         if height < self.least_side or width < self.least_side:
-            raise ValueError(
-                f"images are {width} x {height} pixels, expected {self.least_side} or more. Use a larger image_size."
-            )
+            raise ValueError(f"images are {width} x {height} pixels, expected {self.least_side} or more: image_size.")
         _, active = self.norm(self.stem(images))
         for stage in self.stages:
             active = stage(active)

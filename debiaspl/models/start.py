@@ -134,9 +134,7 @@ def _network_of_run(path: Path) -> TrainedNetwork | None:
     except _DAMAGED:  # a RecursionError is a RuntimeError
         return None
     if channels not in (1, 3) or not 1 <= trained.side <= LARGEST_SIDE:
-        raise ValueError(
-            f"{path} is damaged: {channels} channels and a side of {side}, expected 1 or 3, and 1 to {LARGEST_SIDE}."
-        )
+        raise ValueError(f"{path} is damaged: it says {channels} channels and a side of {side}. Use another start.")
     return trained
 
 

@@ -59,9 +59,7 @@ def algorithm_of(recipe: Recipe, task: Task, num_features: int) -> Algorithm:
     correction = recipe.correction.build("correction", **known)
     check_correction(correction, num_features, task.labeled.num_classes)
     if correction.held_out and task.validation is None:
-        raise ValueError(
-            f"{recipe.correction.name} chooses by held-out labels: use validation=0.2, or choose_tau=false."
-        )
+        raise ValueError(f"{recipe.correction.name} chooses by held-out labels: validation=0.2, or choose_tau=false.")
     with torch.random.fork_rng(devices=[]):  # heads have initial weights too
         torch.manual_seed(recipe.seed)
         algorithm: Algorithm = recipe.algorithm.build("algorithm", correction=correction, **known)
@@ -96,9 +94,7 @@ def refuse_for_vectors(recipe: Recipe, algorithm: Algorithm) -> None:
         raise ValueError("health_every is set, but features of a frozen encoder do not change. Use health_every=0.")
     for name in ("average_statistics", "synchronise_norm", "joint"):
         if getattr(recipe, name, False) or getattr(algorithm, name, False):
-            raise ValueError(
-                f"{name} is true, but it is about batch norm, which vectors do not meet. Use {name}=false."
-            )
+            raise ValueError(f"{name} is true, but it is about batch norm, which vectors do not meet: {name}=false.")
 
 
 def check_labels(recipe: Recipe, task: Task) -> None:
@@ -106,9 +102,7 @@ def check_labels(recipe: Recipe, task: Task) -> None:
     name = recipe.algorithm.name
     learns_labels = find("algorithm", name).learns_labels
     if learns_labels and not task.has_labels:
-        raise ValueError(
-            f"no image has a label, but {name} learns from labels. Label a few of every class, or use --method moco."
-        )
+        raise ValueError(f"no image has a label, but {name} learns from labels. Label a few, or use --method moco.")
     if learns_labels and not recipe.labeled_batch:
         raise ValueError(f"labeled_batch is 0, but {name} learns from labels. Use 1 or more.")
     if recipe.evaluate_every and not task.has_labels:
@@ -119,9 +113,7 @@ def check_head(recipe: Recipe, head: nn.Linear) -> None:
     """Raise if a linear classifier, made otherwise, would take the place of another, or if there are too few."""
     algorithm, name = find("algorithm", recipe.algorithm.name), recipe.algorithm.name
     if algorithm.needs_experts and getattr(head, "heads", 1) < 2:
-        raise ValueError(
-            f"{name} trains several experts, but {recipe.network.name} has one classifier. Use network=experts."
-        )
+        raise ValueError(f"{name} trains several experts, and {recipe.network.name} has one head. Use network=experts.")
     if not isinstance(head, NormalisedHead | HiddenHead):
         return
     reason = ""

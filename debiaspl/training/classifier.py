@@ -122,9 +122,7 @@ def first_classifier(recipe: Recipe, network: Network, task: Task) -> dict[str, 
     """
     kind = recipe.first_classifier
     if not find("algorithm", recipe.algorithm.name).learns_labels:
-        raise ValueError(
-            f"first_classifier is {kind}, but {recipe.algorithm.name} trains none. Use first_classifier=random."
-        )
+        raise ValueError(f"first_classifier is {kind}, but {recipe.algorithm.name} trains none. Use random.")
     if kind == FIT:
         raise ValueError("first_classifier is fit, which the command can: debiaspl train PHOTOS --fine-tune.")
     check_features(recipe, network, task, f"first_classifier is {kind}")
@@ -195,9 +193,7 @@ def _of_text(recipe: Recipe, network: Network, task: Task) -> nn.Linear:
     """The model's own zero-shot classifier, or the one that CoOp learns."""
     source = recipe.network.settings.get("source")
     if recipe.network.name != "encoder" or source is None:
-        raise ValueError(
-            f"the network {recipe.network.name} cannot read text, as first_classifier must. Use a CLIP or a SigLIP."
-        )
+        raise ValueError(f"the network {recipe.network.name} cannot read text, as first_classifier must. Use a CLIP.")
     read = named_classifier(recipe, task.labeled.classes, lambda: labeled_features(network, task.labeled))
     length = float(labeled_features(network, _some(task.unlabeled, recipe.fit_on))[0].norm(dim=-1).mean())
     return rewritten(network.head, *text_head(read, torch.zeros(network.num_features), 1.0, length))
@@ -239,6 +235,4 @@ def check_features(recipe: Recipe, network: Network, task: Task, what: str) -> N
 
 def _refuse_without_start(recipe: Recipe, what: str) -> None:
     if not recipe.start:
-        raise ValueError(
-            f"{what}, but the network starts with random weights. Use a start, start=RUN, or a pretrained encoder."
-        )
+        raise ValueError(f"{what}, but the network starts with random weights. Use start=RUN, or a pretrained encoder.")

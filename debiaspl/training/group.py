@@ -121,7 +121,7 @@ class Ranks(Group):
             late = "timed out" in str(error).lower()
             what = f"has not answered for {self._seconds:g} s" if late else "has stopped or cannot be reached"
             raise RunError(
-                f"another rank {what}: look at its output. The newest checkpoint is kept: use --resume."
+                f"another rank {what}: see its output. The newest checkpoint is kept: use --resume."
             ) from error
 
 
@@ -163,9 +163,7 @@ def _connect(backend: str, seconds: float) -> None:
     from torch.distributed.rendezvous import rendezvous
 
     if distributed.is_initialized():
-        raise RunError(
-            "torch.distributed is already initialised, but train does that. Call it before init_process_group."
-        )
+        raise RunError("torch.distributed is already initialised, but train does that: do not initialise it before.")
     limit, patience = timedelta(seconds=seconds), max(seconds, STARTING)
     try:
         whole, rank, count = next(rendezvous("env://", timeout=timedelta(seconds=patience)))

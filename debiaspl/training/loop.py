@@ -231,9 +231,7 @@ def _check_origin(saved: Checkpoint, origin: dict[str, str], run: Run) -> None:
             "random numbers. Use the right --device, or start another run."
         )
     if saved.facts["data"] != origin["data"]:
-        raise RunError(
-            f"the images or labels of {run.folder} have changed, so it cannot be resumed. Start another run."
-        )
+        raise RunError(f"the images or labels of {run.folder} have changed: it cannot be resumed. Start another run.")
 
 
 def _files(recipe: Recipe, step: Step) -> dict[str, str]:
@@ -264,9 +262,7 @@ def _refuse_bad(step: Step, run: Run, group: Group) -> None:
         return
     numbers = checkpoint_steps(run.folder / "checkpoint")
     kept = f"The checkpoint of step {numbers[-1]} is kept" if numbers else "There is no checkpoint yet"
-    raise RunError(
-        f"the loss of step {bad} is not finite. {kept} in {run.folder}. Try a smaller learning_rate in a new run."
-    )
+    raise RunError(f"the loss of step {bad} is not finite. {kept} in {run.folder}. Try a smaller learning_rate.")
 
 
 def _record(step: Step, number: int) -> dict[str, Any]:

@@ -155,9 +155,7 @@ def allowed_network(network: OwnCode) -> OwnBuilder:
     """Let this process build a network that a user has named or passed."""
     if not isinstance(network, str):
         if not callable(network):
-            raise TypeError(
-                f"network is {network!r}, expected a torch.nn.Module, a function that returns one, or mine.py:build."
-            )
+            raise TypeError(f"network is {network!r}, expected a torch.nn.Module, what makes one, or mine.py:build.")
         return _checked("network", own := own_name(network), allow(own, network))
     if not is_own(network):
         raise ValueError(f"network is {network!r}, expected your own: PATH.py:build.{_hint('network', network)}")

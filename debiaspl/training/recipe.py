@@ -183,9 +183,7 @@ class Recipe:
             raise ValueError(f"arc is {self.arc}, expected a number in [0, 1/2], or 1 for the half wave.")
         for name, choices in CHOICES.items():
             if getattr(self, name) not in choices:
-                raise ValueError(
-                    f"{name} is {getattr(self, name)!r}, expected one of {', '.join(filter(None, choices))}."
-                )
+                raise ValueError(f"{name} is {getattr(self, name)!r}, expected {' or '.join(filter(None, choices))}.")
         for part in PARTS:
             choice = getattr(self, part)
             # A recipe may come from an untrusted config.json: reading it must not execute a file that it names.

@@ -67,9 +67,7 @@ class Run:
                 what = f"a run of recipe {run.recipe().name!r}"
                 raise RunError(exists_already(folder, what))
             if differing := _differences(run.recipe(), recipe):
-                raise RunError(
-                    f"{folder} contains a run of another recipe ({'; '.join(differing)}). Choose another --out."
-                )
+                raise RunError(f"{folder} contains a run of another recipe: {'; '.join(differing)}. Use another --out.")
         elif folder.exists() and any(not path.name.startswith(".") for path in folder.iterdir()):
             raise RunError(f"{folder} is not empty and contains no run of debiaspl. Choose another --out.")
         return run

@@ -110,4 +110,4 @@ def test_only_where_there_are_many_photos_and_a_gpu():
 
 def test_a_run_that_was_begun_without_is_not_gone_on_with(photos, tmp_path):
     done(*asked(photos, tmp_path / "run", "--set", "start="))
-    assert "(start: no" in refused(*asked(photos, tmp_path / "run", "--resume"))
+    assert "start: not set" in refused(*asked(photos, tmp_path / "run", "--resume"))
