@@ -136,6 +136,12 @@ class Cells:
         off = off[np.lexsort((self.predicted[off], self.true[off], -self.count[off]))]
         return Cells(self.classes, self.true[off], self.predicted[off], self.count[off])
 
+    def taken_for(self) -> dict[int, tuple[int, int]]:
+        """Class -> the class that its images are most often mistaken for, and how many."""
+        wrong = self.mistakes()
+        rows = zip(wrong.true.tolist(), wrong.predicted.tolist(), wrong.count.tolist(), strict=True)
+        return {true: (predicted, count) for true, predicted, count in reversed(list(rows))}
+
     def _right_of(self, whole: NDArray[np.int64]) -> list[float | None]:
         pairs = zip(self.right.tolist(), whole.tolist(), strict=True)
         return [right / images if images else None for right, images in pairs]

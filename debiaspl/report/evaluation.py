@@ -72,9 +72,8 @@ class FolderEvaluation:
 
     def rows(self) -> list[tuple[str, ...]]:
         """A row for each class, in the order of the classes; of many, the ones that are recognised least."""
-        first: dict[str, str] = {}
-        for true, taken, count in self.pairs():
-            first.setdefault(true, f"{taken} ({count:,})")
+        taken = self.cells.taken_for().items()
+        first = {self.classes[true]: f"{self.classes[other]} ({count:,})" for true, (other, count) in taken}
         counts = list(zip(self.classes, self.cells.right.tolist(), self.cells.of_true.tolist(), strict=True))
         if len(counts) > MANY:
             counts = sorted((one for one in counts if one[2]), key=lambda one: one[1] / one[2])[:WORST]

@@ -231,12 +231,14 @@ def _least_recognised(audit: Audit, cells: Cells, tests: int) -> Finding:
 
 def _taken_for(cells: Cells, worst: int) -> tuple[int | None, float]:
     """The class that its images are most often mistaken for, and their share; None where that is not significant."""
-    mistakes = cells.mistakes()
-    row = np.flatnonzero(mistakes.true == worst)
-    count, wrong, others = int(mistakes.count[row[0]]), int(mistakes.count[row].sum()), cells.classes - 1
+    (other, count), wrong, others = (
+        cells.taken_for()[worst],
+        int((cells.of_true - cells.right)[worst]),
+        cells.classes - 1,
+    )
     if others > 1 and others * at_least(count, wrong, 1 / others) > LEVEL:
         return None, 0.0
-    return int(mistakes.predicted[row[0]]), count / int(cells.of_true[worst])
+    return other, count / int(cells.of_true[worst])
 
 
 def _least_predicted(audit: Audit) -> Finding:

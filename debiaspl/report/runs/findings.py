@@ -136,19 +136,12 @@ def _worst(best: Method, names: list[str]) -> Finding:
         checked = any("check" in one for one in best.ended())
         share = f"{right} of {total} {'labels' if checked else 'images'}"
     fact = f"'{names[worst]}' is recognised least by {best.title}: {share}"
-    wrong = cells.mistakes()
-    of_worst = np.flatnonzero(wrong.true == worst)
-    if not len(of_worst):
+    if (mistaken := cells.taken_for().get(worst)) is None:
         return Finding(f"{fact}.", "Nothing to do here.", "recall")
-    taken, often = (int(column[of_worst[0]]) for column in (wrong.predicted, wrong.count))
+    taken, often = mistaken
+    are = f"{100 * often / total:.0f} % are" if total > FEW else f"{often} {'is' if often == 1 else 'are'}"
     return Finding(
-        f"{fact}; {_taken(often, total)} taken for '{names[taken]}'.",
+        f"{fact}; {are} taken for '{names[taken]}'.",
         f"Label a few images of '{names[worst]}' and '{names[taken]}'.",
         "confusion",
     )
-
-
-def _taken(count: int, total: int) -> str:
-    if total <= FEW:
-        return f"{count} {'is' if count == 1 else 'are'}"
-    return f"{100 * count / total:.0f} % are"

@@ -189,9 +189,7 @@ def _classes(
 ) -> list[dict[str, Any]]:
     """Each class: labels, how many of the checked ones are right, photos predicted, and what it is mistaken for; its
     shares, if they are known."""
-    right, checked, mistakes = cells.right.tolist(), cells.of_true.tolist(), cells.mistakes()
-    # Of several mistakes of a class, the most frequent one is the first, and the last that is put in.
-    taken = dict(zip(mistakes.true[::-1].tolist(), mistakes.predicted[::-1].tolist(), strict=True))
+    right, checked, taken = cells.right.tolist(), cells.of_true.tolist(), cells.taken_for()
     rows = []
     for number, name in enumerate(classes):
         rows.append(
@@ -201,7 +199,7 @@ def _classes(
                 "right": right[number],
                 "checked": checked[number],
                 "photos": None if predicted is None else predicted.get(name, 0),
-                "taken_for": short_name(classes[taken[number]]) if number in taken else None,
+                "taken_for": short_name(classes[taken[number][0]]) if number in taken else None,
                 **({"shares": {name: values[number] for name, values in shares.items()}} if shares else {}),
             }
         )
