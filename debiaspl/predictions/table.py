@@ -52,10 +52,10 @@ def reason(error: Exception) -> str:
     return (str(error).strip().splitlines() or ["it is truncated"])[0].rstrip(". ")
 
 
-def rows_named(rows: Iterable[int], most: int = 3) -> str:
+def rows_named(rows: Iterable[int]) -> str:
     """Row numbers for a message: positions from 0 become numbers from 1."""
     numbers = [f"{row + 1:,}" for row in rows]
-    return f"row{'s' if len(numbers) > 1 else ''} {_first(numbers, most)}"
+    return f"row{'s' if len(numbers) > 1 else ''} {_first(numbers, 3)}"
 
 
 def _first(words: list[str], most: int) -> str:

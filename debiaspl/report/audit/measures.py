@@ -17,33 +17,24 @@ class Shares:
     """Predictions per class, and measures of their imbalance."""
 
     counts: NDArray[np.int64]
-    true: NDArray[np.int64] | None = None
+    true: list[int] | None = None
     """True counts of the classes, where the class of every image is known."""
 
     @property
     def distance(self) -> float | None:
         """Share of the predictions that would have to change class to match the true shares, or even shares where those
         are not known (total variation distance); None without predictions."""
-        return distance(self.counts.tolist(), self._reference) if self.counts.any() else None
+        return distance(self.counts.tolist(), self.true) if self.counts.any() else None
 
     @property
     def almost_none(self) -> int:
         """Classes with less than a tenth of the predictions that those shares would give them."""
-        return almost_none(self.counts.tolist(), self._reference) if self.counts.any() else len(self.counts)
+        return almost_none(self.counts.tolist(), self.true) if self.counts.any() else len(self.counts)
 
     @property
     def reference(self) -> str:
         """``true shares`` or ``even shares``."""
         return reference_name(self.true)
-
-    @property
-    def _reference(self) -> list[int] | None:
-        return None if self.true is None else self.true.tolist()
-
-    @property
-    def imbalance_ratio(self) -> float | None:
-        """Largest count over smallest; None where the smallest is below 10, as in a run's results."""
-        return ratio(self.counts.tolist())
 
     def to_json(self) -> dict[str, Any]:
         """How far from the shares they should have."""
@@ -51,7 +42,7 @@ class Shares:
             "distance": self.distance,
             "distance_from": self.reference,
             "almost_none": self.almost_none,
-            "imbalance_ratio": self.imbalance_ratio,
+            "imbalance_ratio": ratio(self.counts.tolist()),
             "effective_classes": self.effective_classes if self.counts.any() else None,
         }
 
@@ -78,10 +69,8 @@ class Shares:
 def shares_of(label: NDArray[np.int64], classes: int, truth: NDArray[np.int64] | None = None) -> Shares:
     """The shares of these labels. ``truth`` are the true classes of all images, -1 where not known."""
     known = truth is not None and len(truth) > 0 and bool((truth >= 0).all())
-    return Shares(
-        np.bincount(label, minlength=classes),
-        np.bincount(truth, minlength=classes) if known and truth is not None else None,
-    )
+    true = np.bincount(truth, minlength=classes).tolist() if known and truth is not None else None
+    return Shares(np.bincount(label, minlength=classes), true)
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,7 +80,7 @@ class Above:
     threshold: float
     shares: Shares
     kept: int
-    kept_share: float
+    of: int
     accuracy: float | None
     """Accuracy of kept predictions whose true class is known; None if there are none."""
 
@@ -100,7 +89,7 @@ class Above:
         return {
             "threshold": self.threshold,
             "kept": self.kept,
-            "kept_share": self.kept_share,
+            "kept_share": self.kept / self.of,
             "largest_times_even": float(self.shares.times_even.max()) if self.kept else None,
             **self.shares.to_json(),
             "never_predicted": len(self.shares.never),
@@ -117,8 +106,7 @@ def above_thresholds(
         keep = confidence >= threshold
         known = np.zeros(0, bool) if truth is None else (label == truth)[keep & (truth >= 0)]
         accuracy = float(known.mean()) if len(known) else None
-        kept = int(keep.sum())
-        rows.append(Above(threshold, shares_of(label[keep], classes, truth), kept, kept / len(label), accuracy))
+        rows.append(Above(threshold, shares_of(label[keep], classes, truth), int(keep.sum()), len(label), accuracy))
     return rows
 
 
