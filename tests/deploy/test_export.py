@@ -117,13 +117,6 @@ def test_torch_file_needs_torch_alone_and_agrees(runs, tmp_path):
         assert (module(pixels)[0] - model.probabilities(torch.stack(expected))).abs().max() < 1e-4
 
 
-def test_nothing_to_write_and_no_model(run, tmp_path):
-    assert "Expected names in .onnx or .pt2" in command(run, tmp_path / "model").stderr
-    assert "is not a run of debiaspl" in command(tmp_path, tmp_path / "x.onnx").stderr
-    assert "does not exist" in command(run, tmp_path / "x.onnx", "--check", tmp_path / "nowhere").stderr
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_a_file_that_differs_is_not_written(model, tmp_path, monkeypatch):
     def other(model, said, photos=()):
         return check(model, lambda pictures: said(pictures) + 2e-4, photos)

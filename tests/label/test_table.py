@@ -1,6 +1,5 @@
 """labels.csv: nothing that was answered is lost, nothing of somebody else's is changed."""
 
-import os
 import unicodedata
 from pathlib import Path
 
@@ -13,9 +12,7 @@ from debiaspl.data.label_table import Columns
 from debiaspl.data.listing import list_folder
 from debiaspl.data.text import means_no_label
 from debiaspl.files import FileError, whole
-from debiaspl.label.session import locked
 from debiaspl.label.table import Table
-from debiaspl.training import RunError
 
 FILES = ("a.jpg", "b.jpg", "c, d.jpg", "sub/e.jpg", "f.jpg")
 CLASSES = ("owl", "heron", "owlet")
@@ -207,19 +204,6 @@ def test_file_names_of_any_letters_survive(tmp_path_factory, name):
     if not name.startswith("."):  # hidden
         listing = list_folder(photos, classes=CLASSES)
         assert (listing.files, listing.labels.tolist()) == ((file,), [0])
-
-
-def test_a_second_session_is_refused_until_the_first_has_ended(photos):
-    table = photos / "labels.csv"
-    with (
-        locked(table),
-        pytest.raises(RunError, match=rf"being labelled already by process {os.getpid()}"),
-        locked(table),
-    ):
-        pass
-    assert not list(photos.glob(".*"))
-    with locked(table):
-        assert (photos / ".labels.csv.lock").exists()
 
 
 def test_columns_of_other_names_are_read_and_written(photos):

@@ -17,6 +17,7 @@ from debiaspl.report.runs import read_run, runs_in, runs_page
 from tests.report import slow
 from tests.report.chromium import Page, needs_chromium
 from tests.report.made import HOSTILE, Made, made
+from tests.report.test_health import MEASURED
 from tests.report.test_runs import LOG, begun, start_without_labels
 
 pytestmark = [needs_chromium, pytest.mark.slow]
@@ -49,6 +50,7 @@ def pages(tmp_path_factory, runs) -> dict[str, str]:
         "run": runs_page([read_run(runs / "debiaspl-seed0")], RECIPES),
         "begun": runs_page([read_run(begun(folder / "begun", LOG[:3]))], RECIPES),
         "empty": runs_page([read_run(begun(folder / "empty"))], RECIPES),
+        "health": runs_page([read_run(begun(folder / "health", MEASURED))], RECIPES),
         "start": runs_page([read_run(start_without_labels(folder / "start"))], RECIPES),
         "start and run": runs_page([read_run(folder / "start"), read_run(runs / "debiaspl-seed0")], RECIPES),
     }
@@ -75,6 +77,7 @@ CHARTS = {
     "run": (9, 3, 8),
     "begun": (3, 1, 4),
     "empty": (0, 0, 1),
+    "health": (2, 0, 3),
     "start": (1, 0, 2),
     "start and run": (5, 2, 6),
 }

@@ -98,16 +98,6 @@ def test_report_of_a_run_of_runs_and_of_a_folder_of_runs(runs, tmp_path, monkeyp
     assert "is not a run of debiaspl and holds no runs" in none.stderr
 
 
-def test_training_ends_with_the_path_of_a_report(tmp_path):
-    said = typed("train", "--recipe", "digits-10", "--set", "steps=3", "--set", "width=4", "--out", tmp_path / "run")
-    assert said.exit_code == 0, said.output
-    assert said.stdout.splitlines()[-1] == f"The report is {tmp_path / 'run' / 'report.html'}"
-    assert (
-        "debiaspl train --recipe digits-10 --set network.width=4 --set steps=3"
-        in (tmp_path / "run" / "report.html").read_text()
-    )
-
-
 def test_untrusted_names_stay_inside_the_values(tmp_path):
     data = made(60, 3)
     names = np.array([HOSTILE, "</script><script>alert(1)</script>", "<!--"])

@@ -2,15 +2,12 @@
 
 import json
 
-import numpy as np
 import pytest
 from typer.testing import CliRunner
 
 from debiaspl.cli import app
 from debiaspl.report.pages import images_of_run
-from debiaspl.training import train
 from tests.data.photos import write_folder
-from tests.training.tiny import TINY
 
 
 def foreign(folder, data):
@@ -37,10 +34,3 @@ def test_pictures_are_shown_only_from_a_folder_that_was_named(tmp_path, more):
 @pytest.mark.parametrize("data", ["~/photos", "/etc", 7, ["digits"]])
 def test_what_is_no_known_set_finds_nothing(tmp_path, data):
     assert images_of_run(foreign(tmp_path, data)) is None
-
-
-def test_a_known_set_is_still_shown(tmp_path):
-    train(TINY, tmp_path / "run")
-    find = images_of_run(tmp_path / "run")
-    name = (tmp_path / "run" / "predictions.csv").read_text().splitlines()[1].partition(",")[0]
-    assert np.asarray(find(name)).shape[2] == 3

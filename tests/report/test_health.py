@@ -1,16 +1,11 @@
 """What a report shows of the features: curves, and what the run itself has said."""
 
-import json
-from pathlib import Path
 from typing import Any
 
-import pytest
-
 from debiaspl.recipes import RECIPES
-from debiaspl.report.runs import read_run, runs_page, runs_values
+from debiaspl.report.runs import read_run, runs_values
 from debiaspl.report.runs.page import POINTS, curves
 from debiaspl.training import train
-from tests.report.chromium import needs_chromium
 from tests.report.made import HOSTILE
 from tests.report.test_runs import LOG, begun
 from tests.training.tiny import TINY, changed
@@ -50,27 +45,6 @@ def test_of_several_runs_it_is_told_whose_it_is_and_how_many(tmp_path):
     (finding,) = runs_values(runs, RECIPES)["findings"]
     assert finding["fact"].startswith("debiaspl, seed 3: All features are alike")
     assert finding["fact"].endswith(" This holds for 2 of 3 runs.")
-
-
-@needs_chromium
-@pytest.mark.slow
-def test_the_page_draws_the_curves_and_says_it(tmp_path, chromium):
-    path = Path(tmp_path / "page.html")
-    path.write_text(runs_page([read_run(begun(tmp_path / "run", MEASURED))], RECIPES))
-    page = chromium.page(path.as_uri())
-    assert page.errors() == []
-    titles = json.loads(
-        page.evaluate(
-            "JSON.stringify([...document.querySelectorAll('#health svg')].map(one => one.getAttribute('aria-label')))"
-        )
-    )
-    assert [title for title in titles if "through training" in title] == [
-        f"Lines: {name} through training" for name in ("effective rank", "spread")
-    ]
-    said = page.evaluate("document.querySelector('.findings').textContent")
-    assert SAID["fact"] in said
-    assert SAID["todo"] in said
-    page.close()
 
 
 def test_a_start_is_measured_by_its_class_means_and_the_next_step_is_a_run_with_labels(tmp_path):
