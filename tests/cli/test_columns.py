@@ -3,10 +3,9 @@
 import json
 
 import pytest
-from typer.testing import CliRunner
 
-from debiaspl.cli import app
 from tests.data.photos import jpeg, patch
+from tests.typed import refused
 
 
 @pytest.fixture
@@ -20,9 +19,8 @@ def photos(tmp_path, monkeypatch):
 
 
 def said(*typed: str) -> str:
-    ran = CliRunner().invoke(app, list(typed))
-    assert ran.exit_code == 1
-    return ran.stderr
+    ran = refused(*typed)
+    return ran
 
 
 def test_train_reads_them(photos):

@@ -3,15 +3,14 @@
 import json
 
 import pytest
-from typer.testing import CliRunner
 
 from debiaspl.algorithms import ALGORITHMS, HINTED, STARTS
-from debiaspl.cli import app
 from debiaspl.recipes import RECIPES
+from tests.typed import debiaspl
 
 
 def shown(*typed: str, code: int = 0) -> str:
-    ran = CliRunner().invoke(app, ["list", *typed])
+    ran = debiaspl("list", *typed)
     assert ran.exit_code == code, ran.output
     return ran.output
 

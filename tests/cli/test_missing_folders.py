@@ -1,9 +1,8 @@
 """A file in a folder that is not there: a slip in a name makes no folder, whatever the command."""
 
 import pytest
-from typer.testing import CliRunner
 
-from debiaspl.cli import app
+from tests.typed import debiaspl
 
 COMMANDS = [
     ("predict run photos --out labels.csv --skipped FILE", "s.csv"),
@@ -26,7 +25,7 @@ def test_a_folder_that_is_not_there_is_not_made(typed, file, tmp_path, monkeypat
     (tmp_path / "run" / "model.safetensors").touch()
 
     def said(place):
-        return CliRunner().invoke(app, [place if word == "FILE" else word for word in typed.split()])
+        return debiaspl(*(place if word == "FILE" else word for word in typed.split()))
 
     ran = said(f"my typo/deep/{file}")
     assert ran.exit_code == 1
@@ -46,9 +45,9 @@ def test_a_missing_run_is_told_before_a_file_that_exists(typed, tmp_path, monkey
     (tmp_path / "next.csv").touch()
     (tmp_path / "next.onnx").touch()
     written = ["next.onnx"] if "export" in typed else ["--out", "next.csv"]
-    ran = CliRunner().invoke(app, [*typed.split(), *written])
+    ran = debiaspl(*typed.split(), *written)
     assert ran.stderr == "error: run does not exist. Expected the folder of a run made by debiaspl train.\n"
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "model.safetensors").touch()
     if "photos" in typed:
-        assert "error: photos does not exist." in CliRunner().invoke(app, [*typed.split(), *written]).stderr
+        assert "error: photos does not exist." in debiaspl(*typed.split(), *written).stderr

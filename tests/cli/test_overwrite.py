@@ -3,18 +3,17 @@
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from debiaspl.cli import app
 from debiaspl.recipes import recipe
 from debiaspl.training import Run
 from debiaspl.training.settings import parse_settings
+from tests.typed import debiaspl
 
 PREDICTIONS = "file_name,label,truth\n" + "".join(f"{number}.jpg,{'ab'[number % 2]},a\n" for number in range(8))
 
 
 def audit(*arguments):
-    return CliRunner().invoke(app, ["audit", *map(str, arguments)])
+    return debiaspl("audit", *arguments)
 
 
 @pytest.fixture(autouse=True)
@@ -47,12 +46,12 @@ def test_a_page_replaces_nothing_without_overwrite(tmp_path):
 
 def test_the_report_of_a_run_is_written_anew_unless_it_is_somebody_s_own(tmp_path):
     (tmp_path / "report.html").write_text("mine")
-    ran = CliRunner().invoke(app, ["report", "one", "two"])
+    ran = debiaspl("report", "one", "two")
     assert "is not a debiaspl page" in ran.stderr
     assert (tmp_path / "report.html").read_text() == "mine"
     (tmp_path / "report.html").write_text('<meta name="generator" content="debiaspl">')
-    assert "report.html" not in CliRunner().invoke(app, ["report", "one", "two"]).stderr
-    ran = CliRunner().invoke(app, ["report", "one", "--out", "report.html"])
+    assert "report.html" not in debiaspl("report", "one", "two").stderr
+    ran = debiaspl("report", "one", "--out", "report.html")
     assert "report.html exists already. Use --overwrite to replace it" in ran.stderr
 
 
@@ -69,13 +68,13 @@ def test_a_run_is_replaced_with_overwrite_alone(monkeypatch):
     monkeypatch.setattr("debiaspl.training.loop.train_as", stop)
     begun("run", "seed=9")
     typed = ["train", "--recipe", "digits-10", "--set", "steps=4", "--device", "cpu", "--out", "run"]
-    assert CliRunner().invoke(app, [*typed, "--overwrite"]).stderr == "error: training was reached\n"
+    assert debiaspl(*typed, "--overwrite").stderr == "error: training was reached\n"
     assert Run(Path("run.old")).recipe().seed == 9
-    assert CliRunner().invoke(app, [*typed, "--overwrite"]).stderr == "error: training was reached\n"
+    assert debiaspl(*typed, "--overwrite").stderr == "error: training was reached\n"
     assert seen == [False, False]
     assert Run(Path("run")).recipe().seed == 7
     assert sorted(path.name for path in Path().iterdir()) == ["run", "run.old"]
-    both = CliRunner().invoke(app, [*typed, "--overwrite", "--resume"])
+    both = debiaspl(*typed, "--overwrite", "--resume")
     assert "--resume continues a run and --overwrite replaces it" in both.stderr
 
 

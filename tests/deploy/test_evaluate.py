@@ -6,20 +6,15 @@ import shutil
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 from debiaspl._measures import Cells
-from debiaspl.cli import app
 from debiaspl.deploy.labeled import trained_with
 from debiaspl.deploy.tables import Prediction
 from debiaspl.report import evaluation
 from debiaspl.report.photo_pages import sheet_page
 from debiaspl.training import Choice, Recipe, Run
 from tests.report.chromium import Chromium, needs_chromium
-
-
-def command(*arguments):
-    return CliRunner().invoke(app, list(map(str, arguments)), env={"COLUMNS": "200"})
+from tests.typed import debiaspl, done, refused
 
 
 @pytest.fixture
@@ -35,8 +30,7 @@ def truth(photos, tmp_path):
 
 def test_numbers_are_those_of_plain_counting(run, model, photos, truth, tmp_path):
     out = tmp_path / "numbers.json"
-    ran = command("evaluate", run, photos, "--labels", truth, "--out", out)
-    assert ran.exit_code == 0, ran.output
+    ran = done("evaluate", run, photos, "--labels", truth, "--out", out)
     with truth.open(newline="") as file:
         true = {row["file_name"]: row["label"] for row in csv.DictReader(file) if row["file_name"] != "gone.jpg"}
     found = dict(zip(true, model.predict([photos / name for name in true]), strict=True))
@@ -51,13 +45,13 @@ def test_numbers_are_those_of_plain_counting(run, model, photos, truth, tmp_path
     assert {name: one["recall"] for name, one in told["classes"].items()} == shares
     wrong = sum(one["images"] for one in told["mistakes"])
     assert wrong == 4 - right
-    said = ran.output.splitlines()
+    said = ran.splitlines()
     assert said[0].split()[:4] == ["class", "right", "of", "recall"]
-    assert f"accuracy {25 * right:.1f} % ({right} of 4; 95 % interval " in ran.output
-    assert "1 photos of the table do not exist." in ran.output
+    assert f"accuracy {25 * right:.1f} % ({right} of 4; 95 % interval " in ran
+    assert "1 photos of the table do not exist." in ran
     assert told["trained_with_left_out"] is None  # this run has recorded no names
-    assert "warning: it is not known which photos the run was trained with." in ran.output
-    assert f"All numbers are in {out}" in ran.output
+    assert "warning: it is not known which photos the run was trained with." in ran
+    assert f"All numbers are in {out}" in ran
 
 
 def test_class_folders_are_truth_and_what_was_trained_with_is_left_out(run, model, photos, monkeypatch):
@@ -108,33 +102,32 @@ def test_what_a_run_has_learned_from_is_what_it_recorded(run, photos, tmp_path):
 
 def test_one_photo(run, model, photos, tmp_path):
     photo = photos / "china" / "0000.jpg"
-    ran = command("predict", run, photo)
+    ran = debiaspl("predict", run, photo)
     label = model.predict([photo])[0]
     assert ran.exit_code == 0, ran.output
     assert ran.output.startswith(f"{photo}: {label} ")
-    assert command("predict", run, photo, "--out", tmp_path / "one.csv").exit_code == 0
+    done("predict", run, photo, "--out", tmp_path / "one.csv")
     assert (tmp_path / "one.csv").read_text().splitlines()[1].startswith(f"0000.jpg,{label},")
-    ran = command("predict", run, photos)
+    ran = debiaspl("predict", run, photos)
     assert "is not a single photo. Say where to write the predictions: --out predicted.csv." in ran.output
-    ran = command("predict", run, photos / "none.jpg", "--out", tmp_path / "two.csv")
+    ran = debiaspl("predict", run, photos / "none.jpg", "--out", tmp_path / "two.csv")
     assert "none.jpg does not exist" in ran.output
 
 
 def test_options_that_would_do_nothing_are_refused(run, photos, tmp_path):
     photo, page = photos / "china" / "0000.jpg", tmp_path / "p.html"
-    ran = command("predict", run, photo, "--page", page, "--probabilities")
+    ran = debiaspl("predict", run, photo, "--page", page, "--probabilities")
     assert "leave out --page and --probabilities" in ran.output
     assert not page.exists()
-    ran = command("predict", run, photos, "--out", tmp_path / "a.csv", "--image-prefix", "http://x/")
+    ran = debiaspl("predict", run, photos, "--out", tmp_path / "a.csv", "--image-prefix", "http://x/")
     assert "--image-prefix is for Label Studio" in ran.output
 
 
 def test_two_outputs_with_one_name_are_refused(run, photos, tmp_path):
     (tmp_path / "sub").mkdir()
     same = tmp_path / "sub" / ".." / "new.csv"
-    ran = command("predict", run, photos, "--out", tmp_path / "new.csv", "--skipped", same)
-    assert ran.exit_code == 1
-    assert "--out and --skipped are the same file" in ran.output
+    ran = refused("predict", run, photos, "--out", tmp_path / "new.csv", "--skipped", same)
+    assert "--out and --skipped are the same file" in ran
     assert not (tmp_path / "new.csv").exists()
 
 
@@ -152,13 +145,12 @@ def test_predict_takes_files(model, photos, tmp_path):
 
 def test_the_sheet_has_pictures_of_every_class(run, photos, tmp_path):
     page = tmp_path / "sheet.html"
-    ran = command("predict", run, photos, "--out", tmp_path / "labels.csv", "--page", page)
-    assert ran.exit_code == 0, ran.output
-    assert f"The page is {page}" in ran.output
+    ran = done("predict", run, photos, "--out", tmp_path / "labels.csv", "--page", page)
+    assert f"The page is {page}" in ran
     assert page.read_text().count("data:image/webp;base64,") == 24
     never = sheet_page([Prediction("china/0000.jpg", "china", 0.9)], ("china", "owl"), run, photos)
     assert '{"name":"owl","count":0,"confidence":null,"shown":[]}' in never
-    again = command("predict", run, photos, "--out", tmp_path / "2.csv", "--page", page)
+    again = debiaspl("predict", run, photos, "--out", tmp_path / "2.csv", "--page", page)
     assert "exists already. Use --overwrite to replace it" in again.output
 
 
@@ -167,7 +159,7 @@ def test_the_sheet_has_pictures_of_every_class(run, photos, tmp_path):
 def test_the_sheet_in_a_browser(run, photos, tmp_path):
     odd = shutil.copytree(photos, tmp_path / "<b>&photos")
     page_at = tmp_path / "sheet.html"
-    assert command("predict", run, odd, "--out", tmp_path / "labels.csv", "--page", page_at).exit_code == 0
+    done("predict", run, odd, "--out", tmp_path / "labels.csv", "--page", page_at)
     with Chromium() as browser:
         page = browser.page(page_at.as_uri())
         assert page.evaluate("[...document.images].filter(one => one.complete && one.naturalWidth == 96).length") == 24

@@ -10,21 +10,16 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image
-from typer.testing import CliRunner
 
-from debiaspl.cli import app
 from debiaspl.deploy import export, load_model
 from debiaspl.deploy.export import check
 from debiaspl.training import RunError
 from tests.data.photos import jpeg, patch, photographs
+from tests.typed import debiaspl, done
 
 onnxruntime = pytest.importorskip("onnxruntime")
 pytest.importorskip("onnxscript")
 pytestmark = pytest.mark.slow
-
-
-def command(*arguments):
-    return CliRunner().invoke(app, ["export", *map(str, arguments)])
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -51,7 +46,7 @@ def files(runs, tmp_path_factory) -> dict[str, Path]:
     (folder / "photos" / "one.jpg").write_bytes(jpeg(patch(0, 5, side=70)))
     Image.fromarray(photographs()[1]).save(folder / "photos" / "large.jpg", quality=95)
     for name, run in runs.items():
-        result = command(run, folder / f"{name}.onnx", "--check", folder / "photos")
+        result = debiaspl("export", run, folder / f"{name}.onnx", "--check", folder / "photos")
         assert result.exit_code == 0, result.output
         assert "probabilities differ from PyTorch's by at most" in result.output
         assert "on 2 photos" in result.output
@@ -106,7 +101,7 @@ def test_the_documented_use_of_the_file_runs(files, tmp_path, monkeypatch, capsy
 
 def test_torch_file_needs_torch_alone_and_agrees(runs, tmp_path):
     out = tmp_path / "model.pt2"
-    assert command(runs["wide"], out).exit_code == 0
+    done("export", runs["wide"], out)
     extra = {"debiaspl.json": ""}
     module = torch.export.load(out, extra_files=extra).module()
     assert json.loads(json.loads(extra["debiaspl.json"])["classes"]) == ["china", "flower"]

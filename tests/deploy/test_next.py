@@ -7,15 +7,14 @@ import shutil
 
 import pytest
 import torch
-from typer.testing import CliRunner
 
-from debiaspl.cli import app
 from debiaspl.data.label_table import Columns
 from debiaspl.deploy.labeled import labeled_files, learned_from_teacher
 from debiaspl.deploy.next import SETTLED, Learned, Pool, learned_by, two_best, with_given_labels
 from debiaspl.features.coverage import NEIGHBOURS, Coverage
 from debiaspl.graph import Graph
 from debiaspl.training import Choice, Recipe, Run
+from tests.typed import debiaspl
 
 
 def random_images(seed: int, images: int = 60, classes: int = 4):
@@ -93,17 +92,13 @@ def test_only_what_was_checked_on_other_labels_counts_as_accuracy(run, tmp_path)
     assert learned_by(tmp_path / "missing") == Learned()
 
 
-def command(*arguments):
-    return CliRunner().invoke(app, ["next", *map(str, arguments)])
-
-
 def table(path):
     with path.open(newline="", encoding="utf-8") as file:
         return list(csv.DictReader(file))
 
 
 def test_the_command_leaves_out_what_has_a_label(run, photos, model, tmp_path):
-    first = command(run, photos, "--count", 6, "--out", tmp_path / "1.csv", "--page", tmp_path / "1.html")
+    first = debiaspl("next", run, photos, "--count", 6, "--out", tmp_path / "1.csv", "--page", tmp_path / "1.html")
     assert first.exit_code == 0, first.output
     assert "6 of 24 images; they are in" in first.output
     assert "Give their table: --labels FILE" in first.stderr
@@ -117,11 +112,11 @@ def test_the_command_leaves_out_what_has_a_label(run, photos, model, tmp_path):
 
     labels = tmp_path / "labels.csv"
     labels.write_text("file_name,label\n" + "".join(f"{row['file_name']},china\n" for row in picked) + "gone.jpg,x\n")
-    second = command(run, photos, "--count", 6, "--labels", labels, "--out", tmp_path / "2.csv")
+    second = debiaspl("next", run, photos, "--count", 6, "--labels", labels, "--out", tmp_path / "2.csv")
     assert "6 of 18 images, 6 with a label left out" in second.output
     assert not {row["file_name"] for row in table(tmp_path / "2.csv")} & {row["file_name"] for row in picked}
 
-    again = command(run, photos, "--count", 6, "--labels", labels, "--out", tmp_path / "3.csv")
+    again = debiaspl("next", run, photos, "--count", 6, "--labels", labels, "--out", tmp_path / "3.csv")
     assert again.exit_code == 0
     assert (tmp_path / "2.csv").read_bytes() == (tmp_path / "3.csv").read_bytes()
 
@@ -130,11 +125,11 @@ def test_nothing_to_pick_and_files_that_exist(run, photos, tmp_path):
     every = tmp_path / "all.csv"
     names = [f"{name}/{number:04d}.jpg" for name in ("china", "flower") for number in range(12)]
     every.write_text("file_name,label\n" + "".join(f"{name},x\n" for name in names))
-    result = command(run, photos, "--labels", every, "--out", tmp_path / "next.csv")
+    result = debiaspl("next", run, photos, "--labels", every, "--out", tmp_path / "next.csv")
     assert result.exit_code == 1
     assert "is without a label, so there is nothing to pick" in result.stderr
     (tmp_path / "next.html").write_text("mine")
-    result = command(run, photos, "--out", tmp_path / "next.csv", "--page", tmp_path / "next.html")
+    result = debiaspl("next", run, photos, "--out", tmp_path / "next.csv", "--page", tmp_path / "next.html")
     assert "--overwrite" in result.stderr
     assert not (tmp_path / "next.csv").exists()
 

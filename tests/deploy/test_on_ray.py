@@ -21,7 +21,7 @@ from debiaspl.deploy.on_ray import run_on_ray
 from debiaspl.encoders.encoding import Encoding
 from debiaspl.photos.encoding import PhotoEncoding, file_encoder
 from tests.data.photos import write_folder
-from tests.photos.user import debiaspl
+from tests.typed import debiaspl, done
 
 pytestmark = [pytest.mark.slow(seconds=60), pytest.mark.filterwarnings("ignore")]
 
@@ -100,7 +100,7 @@ def test_what_was_begun_in_parts_is_finished_on_ray(cluster, photos, tmp_path):
         assert ran.exit_code == 0, ran.output
     assert contents(tmp_path / "both") == contents(tmp_path / "one")
     known = "--features", tmp_path / "one", "--encoder", tmp_path / "encoder", "--set", "steps=5"
-    assert debiaspl("train", photos, *known, "--out", tmp_path / "run").exit_code == 0
+    done("train", photos, *known, "--out", tmp_path / "run")
     for out, further in (("tables", ()), ("shared", ("--on", "ray"))):
         ran = debiaspl("predict", tmp_path / "run", photos, "--out", tmp_path / out, "--device", "cpu", *further)
         assert ran.exit_code == 0, ran.output

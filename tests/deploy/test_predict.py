@@ -8,16 +8,11 @@ from pathlib import Path
 
 import pytest
 from PIL import Image
-from typer.testing import CliRunner
 
-from debiaspl.cli import app
 from debiaspl.deploy import load_model, saved
 from debiaspl.deploy.predict import listed, predict_folder
 from tests.data.photos import jpeg, patch
-
-
-def command(*arguments):
-    return CliRunner().invoke(app, ["predict", *map(str, arguments)])
+from tests.typed import debiaspl, done
 
 
 def rows(path: Path) -> list[dict[str, str]]:
@@ -40,7 +35,7 @@ def folder(tmp_path) -> Path:
 
 
 def test_labels_are_those_of_each_photo_read_as_in_training(run, folder, tmp_path):
-    result = command(run, folder, "--out", tmp_path / "labels.csv", "--skipped", tmp_path / "skipped.csv")
+    result = debiaspl("predict", run, folder, "--out", tmp_path / "labels.csv", "--skipped", tmp_path / "skipped.csv")
     assert result.exit_code == 0, result.output
     found = rows(tmp_path / "labels.csv")
     assert [row["file_name"] for row in found] == ["a.jpg", "deep/b, c.png", "deep/er/grey.png", "ü.webp"]
@@ -70,23 +65,23 @@ def test_one_row_per_image_in_order_over_many_batches(model, folder, tmp_path, m
 
 def test_probabilities_of_every_class_can_be_audited(run, photos, tmp_path):
     out = tmp_path / "labels.csv"
-    assert command(run, photos, "--out", out, "--probabilities").exit_code == 0
+    done("predict", run, photos, "--out", out, "--probabilities")
     for row in rows(out):
         shares = {name: float(row[f"probability:{name}"]) for name in ("china", "flower")}
         assert abs(sum(shares.values()) - 1) < 3e-6
         assert max(shares, key=shares.get) == row["label"]
-    assert CliRunner().invoke(app, ["audit", str(out)]).exit_code == 0
+    done("audit", out)
 
 
 def test_the_same_bits_wherever_the_run_lies_and_whatever_else_the_folder_gained(run, photos, tmp_path):
     moved, changed = shutil.copytree(run, tmp_path / "moved"), shutil.copytree(photos, tmp_path / "photos")
-    assert command(run, photos, "--out", tmp_path / "1.csv").exit_code == 0
-    assert command(moved, changed, "--out", tmp_path / "2.csv").exit_code == 0
+    done("predict", run, photos, "--out", tmp_path / "1.csv")
+    done("predict", moved, changed, "--out", tmp_path / "2.csv")
     assert (tmp_path / "1.csv").read_bytes() == (tmp_path / "2.csv").read_bytes()
     (changed / "china" / "0003.jpg").unlink()
     (changed / "new").mkdir()
     Image.new("RGB", (5, 9)).save(changed / "new" / "one.png")
-    assert command(moved, changed, "--out", tmp_path / "3.csv").exit_code == 0
+    done("predict", moved, changed, "--out", tmp_path / "3.csv")
     before, after = ({row["file_name"]: row["label"] for row in rows(tmp_path / f"{n}.csv")} for n in (1, 3))
     assert set(after) == set(before) - {"china/0003.jpg"} | {"new/one.png"}
     assert all(after[name] == before[name] for name in set(after) & set(before))

@@ -8,12 +8,11 @@ import webbrowser
 from http.client import HTTPException
 
 import pytest
-from typer.testing import CliRunner
 
-from debiaspl.cli import app
 from debiaspl.label import LabelServer
 from tests.label.made import Client, write_photos
 from tests.label.process import Labelling
+from tests.typed import debiaspl, refused
 
 
 @pytest.mark.slow
@@ -40,10 +39,9 @@ def test_a_kill_at_any_time_loses_nothing_that_was_answered(tmp_path):
         while len(acknowledged) < 25:
             assert thread.is_alive()
             thread.join(0.01)
-        refused = CliRunner().invoke(app, ["label", str(photos), "--classes", "a,b", "--out", str(table)])
-        assert refused.exit_code == 1
-        assert f"labels.csv is being labelled already by process {labelling.process.pid}" in refused.stderr
-        assert "Traceback" not in refused.stderr
+        said = refused("label", photos, "--classes", "a,b", "--out", table)
+        assert f"labels.csv is being labelled already by process {labelling.process.pid}" in said
+        assert "Traceback" not in said
         killed.set()
         labelling.end(signal.SIGKILL)
         thread.join()
@@ -78,10 +76,9 @@ def test_what_cannot_be_begun_is_one_message(tmp_path, monkeypatch, options, mes
     write_photos(tmp_path / "photos", 2)
     (tmp_path / "bad.csv").write_text("x,y\n1,2\n")
     before = sorted(tmp_path.rglob("*"))
-    ran = CliRunner().invoke(app, ["label", "photos", "--no-browser", "--encoder", "none", *options])
-    assert ran.exit_code == 1
-    assert message in ran.stderr.replace("\n", " ")
-    assert ran.stderr.startswith("error: ")
+    ran = refused("label", "photos", "--no-browser", "--encoder", "none", *options)
+    assert message in ran.replace("\n", " ")
+    assert ran.startswith("error: ")
     assert sorted(tmp_path.rglob("*")) == before
 
 
@@ -89,7 +86,7 @@ def test_a_port_that_is_taken_is_told(tmp_path):
     photos = write_photos(tmp_path / "photos", 2)
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
-        ran = CliRunner().invoke(app, ["label", str(photos), "--classes", "a,b", "--port", port, "--encoder", "none"])
+        ran = debiaspl("label", photos, "--classes", "a,b", "--port", port, "--encoder", "none")
     assert ran.exit_code == 1
     assert f"port {port} cannot be used" in ran.stderr
 
@@ -105,7 +102,7 @@ def test_the_browser_is_opened_where_there_is_a_screen(tmp_path, monkeypatch, sc
     monkeypatch.setattr(sys, "platform", "linux")
     monkeypatch.delenv("WAYLAND_DISPLAY", raising=False)
     monkeypatch.setenv("DISPLAY", ":0" if screen else "")
-    ran = CliRunner().invoke(app, ["label", str(write_photos(tmp_path, 2)), "--classes", "a,b", "--encoder", "none"])
+    ran = debiaspl("label", write_photos(tmp_path, 2), "--classes", "a,b", "--encoder", "none")
     assert (ran.exit_code, ran.stderr) == (0, f"ended; 0 labels are in {tmp_path / 'labels.csv'}\n")
     assert [url in ran.stdout for url in opened] == [True] * screen
     assert not (tmp_path / "labels.csv").exists()

@@ -4,14 +4,13 @@ import json
 from dataclasses import replace
 
 import pytest
-from typer.testing import CliRunner
 
-from debiaspl.cli import app
 from debiaspl.recipes import RECIPES
 from debiaspl.report.runs import read_run, runs_in, runs_values
 from debiaspl.report.runs.methods import differences, methods_of
 from debiaspl.training import Choice
 from debiaspl.training.settings import parse_settings
+from tests.typed import debiaspl
 
 RECIPE = RECIPES["digits-10"]
 RESULTS = {
@@ -123,12 +122,12 @@ def test_it_is_told_by_the_command_the_findings_and_the_values(tmp_path, fixmatc
     first, accuracy = values["findings"][:2]
     assert first["fact"] == ("These runs differ in more than the method: steps: 90 (fixmatch) against 30 (debiaspl).")
     assert "not from the method" in accuracy["todo"]
-    said = CliRunner().invoke(app, ["report", str(fixmatch), str(short), "--out", str(tmp_path / "page.html")])
+    said = debiaspl("report", fixmatch, short, "--out", tmp_path / "page.html")
     assert said.exit_code == 0, said.output
     assert said.stdout == f"The report is {tmp_path / 'page.html'}\n"
     assert said.stderr.splitlines() == [
         "warning: these runs differ in more than the method:",
         "  steps: 90 (fixmatch) against 30 (debiaspl)",
     ]
-    fair = CliRunner().invoke(app, ["report", str(fixmatch), "--out", str(tmp_path / "fair.html")])
+    fair = debiaspl("report", fixmatch, "--out", tmp_path / "fair.html")
     assert fair.stderr == ""

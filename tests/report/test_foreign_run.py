@@ -3,11 +3,10 @@
 import json
 
 import pytest
-from typer.testing import CliRunner
 
-from debiaspl.cli import app
 from debiaspl.report.pages import images_of_run
 from tests.data.photos import write_folder
+from tests.typed import done
 
 
 def foreign(folder, data):
@@ -26,8 +25,7 @@ def test_pictures_are_shown_only_from_a_folder_that_was_named(tmp_path, more):
     (tmp_path / "run").mkdir()
     run = foreign(tmp_path / "run", str(photos))
     options = [word.format(photos=photos) for word in more]
-    said = CliRunner().invoke(app, ["audit", str(run), "--out", str(tmp_path / "page.html"), *options])
-    assert said.exit_code == 0, said.output
+    done("audit", run, "--out", tmp_path / "page.html", *options)
     assert ("data:image/webp" in (tmp_path / "page.html").read_text()) == bool(more)
 
 

@@ -7,13 +7,12 @@ import zipfile
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
-from debiaspl.cli import app
 from debiaspl.deploy.tables import TABLES, Prediction, TableSettings
 from debiaspl.predictions import PredictionsError, read as reading, read_predictions
 from debiaspl.report.audit import audit
 from tests.report.made import made, write_csv, write_npz
+from tests.typed import debiaspl, refused
 
 DATA = made(60, 4)
 CLASSES = ("a,b", 'say "hi"', "鷺", "3")
@@ -285,10 +284,10 @@ def test_folders_without_predictions(tmp_path):
 
 def test_the_output_of_an_audit_is_no_predictions(tmp_path):
     source = written(tmp_path, "csv", True)
-    result = CliRunner().invoke(app, ["audit", str(source), "--json"])
+    result = debiaspl("audit", source, "--json")
     assert [set(one) for one in json.loads(result.stdout)["findings"]] == [{"fact", "todo", "chance"}] * 3
     (tmp_path / "a.json").write_text(result.stdout)
-    assert CliRunner().invoke(app, ["audit", str(tmp_path / "a.json")]).exit_code == 1
+    refused("audit", tmp_path / "a.json")
 
 
 @pytest.mark.slow
