@@ -10,7 +10,7 @@ import torch
 from debiaspl import algorithms
 from debiaspl.algorithms import Algorithm
 from debiaspl.data import Hints
-from debiaspl.debias import CORRECTIONS
+from debiaspl.training.parts import build
 
 GROUPS = ("ALGORITHMS", "HINTED", "STARTS")
 """Names in ``debiaspl.algorithms``."""
@@ -51,12 +51,10 @@ def algorithm_list() -> list[AlgorithmRow]:
 
 def _row(name: str, group: str, made: type[Algorithm]) -> AlgorithmRow:
     settings = inspect.signature(made).parameters
-    told = {key: value for key, value in _TOLD.items() if key in settings}
-    own = CORRECTIONS[made.own_correction]  # some accept no other
-    correction = own(**{key: value for key, value in _TOLD.items() if key in inspect.signature(own).parameters})
     built: Algorithm | type[Algorithm] = made
     if "teacher_run" not in settings:  # it would read that run
-        built = made(**told, correction=correction)
+        correction = build("correction", made.own_correction, {}, **_TOLD)  # some accept no other
+        built = build("algorithm", name, {}, correction=correction, **_TOLD)
     needs = "images" if not made.learns_labels else "labels, images" if made.makes_pseudo_labels else "labels"
     needs += ", other labels" if "hints" in settings else ", a trained run" if "teacher_run" in settings else ""
     views = f"{built.views.weak} + {built.views.strong}"

@@ -58,17 +58,17 @@ class Plan:
     seeds: Sequence[int]
     refused: Mapping[str, str]
     """Method -> why it cannot be trained."""
-    settings: Sequence[str]
+    settings: Mapping[str, str]
     device: str = "cpu"
     """Of all runs."""
 
     def notes(self) -> list[str]:
         """Settings that not every method has, and methods that cannot be trained."""
         notes = [f"{method}: {reason}" for method, reason in self.refused.items()]
-        for setting in self.settings:
-            without = [method for method, recipe in self.methods.items() if not recipe.owner(_key(setting))]
+        for key, text in self.settings.items():
+            without = [method for method, recipe in self.methods.items() if not recipe.owner(key)]
             if without:
-                notes.append(f"{setting} was not used by {', '.join(without)}: no such setting.")
+                notes.append(f"{key}={text} was not used by {', '.join(without)}: no such setting.")
         return notes
 
     def jobs(self, out: Path) -> dict[str, list[Job]]:
@@ -81,9 +81,9 @@ class Plan:
         return jobs
 
 
-def plan(base: Recipe, methods: Sequence[str], seeds: Sequence[int], settings: Iterable[str] = ()) -> Plan:
+def plan(base: Recipe, methods: Sequence[str], seeds: Sequence[int], assignments: Iterable[str] = ()) -> Plan:
     """Plan a comparison. User files that are named are executed."""
-    settings = list(settings)
+    settings = split_assignments(assignments)
     if len(set(methods)) < len(methods) or not methods:
         raise ValueError(f"--methods is {','.join(methods)!r}, expected one name or more, each only once.")
     recipes = {method: _recipe_of(base, method, settings) for method in methods}
@@ -103,25 +103,21 @@ def base_recipe(name: str | None, length: str | None = None, settings: Sequence[
     return base if data is None else replace(base, data=data)
 
 
-def _recipe_of(base: Recipe, method: str, settings: Sequence[str]) -> Recipe:
+def _recipe_of(base: Recipe, method: str, settings: Mapping[str, str]) -> Recipe:
     """The base with this method, and those of ``settings`` that it has."""
     recipe = with_method(base, method, load_files=True)
     if base.name in SHORT:
         recipe = recipe.changed(**SETTINGS.get(recipe.algorithm.name, {}))
     # Parts first, and one by one: a part that is named has settings which the one before it did not have.
-    for item in sorted(settings, key=lambda item: _key(item) not in PARTS):
-        if recipe.owner(_key(item)) or "=" not in item:
-            recipe = parse_settings(recipe, [item])
+    for key in sorted(settings, key=lambda key: key not in PARTS):
+        if recipe.owner(key):
+            recipe = parse_settings(recipe, [f"{key}={settings[key]}"])
     return recipe
 
 
-def _key(setting: str) -> str:
-    return setting.partition("=")[0].strip()
-
-
-def _check_settings(recipes: Mapping[str, Recipe], settings: Sequence[str]) -> None:
+def _check_settings(recipes: Mapping[str, Recipe], settings: Iterable[str]) -> None:
     """Raise where a setting belongs to no method, or to different parts of different methods."""
-    for key in map(_key, settings):
+    for key in settings:
         if key in DECIDED:
             raise ValueError(f"compare varies {key} itself. Choose it with {DECIDED[key]}, not with --set.")
         owners = {owner: method for method, recipe in recipes.items() if (owner := recipe.owner(key))}

@@ -11,7 +11,8 @@ from rich.console import Console
 
 from debiaspl.cli.compare import _print_tables
 from debiaspl.recipes import demo as demo_module, recipe as recipe_of
-from debiaspl.recipes.demo import BALANCED, demo, planned
+from debiaspl.recipes.compare import plan
+from debiaspl.recipes.demo import BALANCED, METHODS, demo
 from debiaspl.report.comparison import Comparison
 from debiaspl.training.monitor import true_counts
 from debiaspl.training.settings import parse_settings
@@ -43,7 +44,7 @@ def without_timing(text: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("recipe", [BALANCED, recipe_of("digits-lt20-10pct")])
 def test_the_methods_differ_in_nothing_but_the_method(recipe):
-    jobs = planned(recipe, range(3)).jobs(Path("out"))
+    jobs = plan(recipe, METHODS, range(3)).jobs(Path("out"))
     assert list(jobs) == ["supervised", "fixmatch", "debiaspl"], "the names of --method"
     plain = [
         {**job.recipe.to_json(), "name": "", "algorithm": "", "correction": ""}
