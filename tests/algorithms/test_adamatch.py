@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import pytest
 import torch
-from torch.nn import functional as F
 
 from debiaspl.algorithms import Batch, Models
 from debiaspl.algorithms.adamatch import AdaMatch
@@ -43,50 +42,37 @@ def models(seed: int = 0) -> Models:
 
 
 @pytest.mark.parametrize("strength", [0.0, 0.5])
-def test_a_step_equals_the_paper(strength):
+@pytest.mark.parametrize("strong_labeled", [True, False])
+def test_a_step_equals_the_paper(strength, strong_labeled):
+    """Of labeled images both views pass together and alone; the loss is the mean of the two, the threshold that of the
+    weak one."""
     drawn, used, copy = batch(progress=0.2), models(), deepcopy(models().student)
-    algorithm = AdaMatch(biased_debiaser(strength), threshold=0.8, unlabeled_weight=2.0)
+    second = torch.randn(LABELED, 3, 8, 8, generator=torch.Generator().manual_seed(9))
+    drawn = replace(drawn, labeled_strong=(second,) if strong_labeled else ())
+    settings = {"threshold": 0.8, "unlabeled_weight": 2.0, "strong_labeled": strong_labeled}
+    algorithm = AdaMatch(biased_debiaser(strength), **settings)
+    assert algorithm.labeled_strong == int(strong_labeled)
     losses = algorithm.losses(used, drawn)
 
-    everything = copy(torch.cat([drawn.labeled, drawn.strong[0], drawn.weak[0]])).tolist()
-    together, strong = everything[:LABELED], everything[LABELED : LABELED + UNLABELED]
-    weak = everything[LABELED + UNLABELED :]
-    alone = copy(drawn.labeled).tolist()
-    shares = torch.rand(LABELED, CLASSES, generator=torch.Generator().manual_seed(1)).tolist()
+    known = torch.cat([drawn.labeled, *drawn.labeled_strong])
+    together, strong, weak = (
+        rows.tolist()
+        for rows in copy(torch.cat([known, drawn.strong[0], drawn.weak[0]])).split([len(known), UNLABELED, UNLABELED])
+    )
+    alone, generator = copy(known).tolist(), torch.Generator().manual_seed(1)
+    shares = torch.cat([torch.rand(LABELED, CLASSES, generator=generator) for _ in range(1 + strong_labeled)]).tolist()
     logits = twin.between(together, alone, shares)
-    threshold = twin.relative_threshold(logits, 0.8)
+    threshold = twin.relative_threshold(logits[:LABELED], 0.8)
 
     assert not torch.allclose(torch.tensor(together), torch.tensor(alone), rtol=0.1)  # the two passes differ
-    labeled = F.cross_entropy(torch.tensor(logits), drawn.labels)
-    torch.testing.assert_close(losses["labeled"], labeled)
+    labels = (1 + strong_labeled) * drawn.labels.tolist()
+    labeled = [paper.cross_entropy(row, label) for row, label in zip(logits, labels, strict=True)]
+    assert losses["labeled"].item() == pytest.approx(sum(labeled) / len(labeled), rel=1e-5)
     new = paper.moved_prior(PRIOR, weak, 0.9)
     expected = 2 * twin.growth(0.2) * paper.unlabeled_loss(weak, strong, PRIOR, new, strength, threshold)
     assert losses["unlabeled"].item() == pytest.approx(expected, rel=1e-4)
     assert algorithm.monitors["threshold"].item() == pytest.approx(threshold, rel=1e-5)
     assert 0 < algorithm.monitors["kept"].float().mean() < 1
-
-
-def test_a_strong_view_of_the_labeled_images_is_learned_as_well():
-    """Both views pass together and alone; the loss is the mean of the two, the threshold that of the weak one."""
-    drawn, used, copy = batch(progress=0.2), models(), deepcopy(models().student)
-    second = torch.randn(LABELED, 3, 8, 8, generator=torch.Generator().manual_seed(9))
-    drawn = replace(drawn, labeled_strong=(second,))
-    algorithm = AdaMatch(threshold=0.8)
-    assert algorithm.labeled_strong == 1
-    assert AdaMatch(strong_labeled=False).labeled_strong == 0
-    losses = algorithm.losses(used, drawn)
-
-    both = torch.cat([drawn.labeled, second])
-    together = copy(torch.cat([both, drawn.strong[0], drawn.weak[0]]))[: 2 * LABELED].tolist()
-    alone = copy(both).tolist()
-    generator = torch.Generator().manual_seed(1)
-    shares = torch.cat([torch.rand(LABELED, CLASSES, generator=generator) for _ in range(2)]).tolist()
-    logits = twin.between(together, alone, shares)
-    labels = 2 * drawn.labels.tolist()
-    expected = [paper.cross_entropy(row, label) for row, label in zip(logits, labels, strict=True)]
-    assert losses["labeled"].item() == pytest.approx(sum(expected) / len(expected), rel=1e-5)
-    threshold = twin.relative_threshold(logits[:LABELED], 0.8)
-    assert algorithm.monitors["threshold"].item() == pytest.approx(threshold, rel=1e-5)
 
 
 def test_it_aligns_to_its_predictions_on_labeled_images():

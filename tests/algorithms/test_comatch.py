@@ -8,7 +8,7 @@ import torch
 from torch.nn import functional as F
 
 from debiaspl.algorithms import Batch, Models
-from debiaspl.algorithms.comatch import CoMatch, contrast
+from debiaspl.algorithms.comatch import CoMatch
 from debiaspl.debias import Correction
 from tests.algorithms.test_algorithms import (
     CLASSES,
@@ -106,21 +106,3 @@ def test_the_oldest_images_are_forgotten_first():
     torch.testing.assert_close(algorithm.embeddings[places], newest)
     oldest_left = torch.tensor(embedded(algorithm, used.student, batch(0).labeled))[-4:]
     torch.testing.assert_close(algorithm.embeddings[rows - 4 : rows], oldest_left)
-
-
-@pytest.mark.parametrize("threshold", [0.0, 0.3, 0.9])
-def test_contrast_equals_its_slow_twin(threshold):
-    generator = torch.Generator().manual_seed(0)
-    first, second = (F.normalize(torch.randn(8, 3, generator=generator), dim=-1) for _ in range(2))
-    labels = (3 * torch.randn(8, CLASSES, generator=generator)).softmax(-1)
-    expected = twin.contrast(first.tolist(), second.tolist(), labels.tolist(), 0.2, threshold)
-    assert contrast(first, second, labels, 0.2, threshold).item() == pytest.approx(expected, rel=1e-5)
-    edges = twin.pseudo_label_graph(labels.tolist(), threshold)
-    assert all(edges[number][number] == 1 for number in range(8))
-    with torch.autocast("cpu", dtype=torch.bfloat16):  # no digit may be lost to it
-        assert contrast(first, second, labels, 0.2, threshold).item() == pytest.approx(expected, rel=1e-5)
-
-
-def test_a_memory_smaller_than_a_batch_teaches_at_the_first_step():
-    with pytest.raises(ValueError, match="memory is 20, but a batch has 21 images or views"):
-        comatch(memory=20).losses(models(), batch())

@@ -3,8 +3,7 @@
 import pytest
 import torch
 
-from debiaspl.debias import Correction, Debiaser, DistributionAlignment, SimPro, ranks
-from tests.ranks import on_ranks
+from debiaspl.debias import Correction, Debiaser, DistributionAlignment, SimPro
 
 CLASSES = 4
 MADE = {
@@ -51,14 +50,6 @@ def test_until_then_the_prior_is_that_of_before():
     assert not torch.equal(held.prior, before.prior)
 
 
-def test_what_is_held_is_not_saved():
-    held, names = Debiaser(CLASSES), list(Debiaser(CLASSES).state_dict())
-    held.hold()
-    held(logits(0))
-    assert list(held.state_dict()) == names
-    assert [name for name, _ in held.named_buffers()] == names
-
-
 def test_a_spoilt_part_leaves_the_prior_as_it_was_and_the_next_batch_counts():
     held = Debiaser(CLASSES)
     before, spoilt = held.prior.clone(), logits(0)
@@ -67,35 +58,3 @@ def test_a_spoilt_part_leaves_the_prior_as_it_was_and_the_next_batch_counts():
     assert torch.equal(held.prior, before)
     in_parts(held, logits(1), [4, 4, 4])
     assert not torch.equal(held.prior, before)
-
-
-def test_what_was_never_released_is_forgotten():
-    held, other = Debiaser(CLASSES), Debiaser(CLASSES)
-    held.hold()
-    held(logits(0))
-    in_parts(held, logits(1), [6, 6])
-    in_parts(other, logits(1), [6, 6])
-    assert torch.equal(held.prior, other.prior)
-    held.release()
-    held.hold()
-    held.release()  # nothing is held
-    assert torch.equal(held.prior, other.prior)
-
-
-def learned_on_a_rank(name: str) -> dict[str, torch.Tensor]:
-    held = MADE[name]().double()
-    for step in range(3):
-        in_parts(held, ranks.own_part(logits(step)), [1, 3])
-    return held.state_dict()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["debiaser", "estimated"])
-def test_parts_of_ranks_are_one_batch_too(name):
-    alone = MADE[name]().double()
-    for step in range(3):
-        alone(logits(step))
-    states = on_ranks(3, learned_on_a_rank, name)
-    for state in states:
-        torch.testing.assert_close(state, states[0], atol=0, rtol=0)
-    torch.testing.assert_close(states[0], dict(alone.state_dict()), atol=1e-12, rtol=1e-12)

@@ -11,7 +11,6 @@ from debiaspl.algorithms import ABC
 from debiaspl.data import FewLabels, Task, load
 from debiaspl.models import LinearNetwork
 from debiaspl.training import train
-from debiaspl.training.classifier import with_learned_head
 from debiaspl.training.evaluate import evaluate, predict_all
 from debiaspl.training.step import Step, fit
 from tests.training.tiny import EAGER, changed
@@ -53,27 +52,6 @@ def test_it_is_evaluated_and_saved_as_the_model(tmp_path):
     labeled = load_model(tmp_path / "run").predict(task.unlabeled.images[:50].numpy())
     expected = predict_all(model, task.unlabeled)[:50].argmax(-1)
     assert labeled == [task.unlabeled.classes[number] for number in expected.tolist()]
-
-
-class Generations(ABC):
-    """Asked for labels between two generations."""
-
-    generations = 2
-
-    def adopt(self, probabilities, generation):
-        self.seen = [probabilities]
-        return torch.full((len(probabilities),), -1)
-
-
-def test_it_labels_between_generations():
-    step = Step(RECIPE, digits(), CPU)
-    known = {"num_classes": 10, "num_features": step.student.num_features, "class_counts": [1] * 10}
-    other = Generations(**known, threshold=0.1)
-    step.algorithm = other.to(CPU)
-    expected = predict_all(with_learned_head(step.average.model, other), step.task.unlabeled)
-    assert not torch.equal(expected, predict_all(step.average.model, step.task.unlabeled))
-    step._begin_generation(1)
-    assert torch.equal(other.seen[0], expected)
 
 
 def test_a_correction_of_the_finished_classifier_acts_on_it():

@@ -14,6 +14,7 @@ from debiaspl.recipes import recipe
 from debiaspl.training import Recipe, train
 from debiaspl.training.step import Step
 from tests.data.photos import write_folder
+from tests.training.test_every_algorithm import bits, check_without_waiting, on
 from tests.training.tiny import EAGER, changed, check_resume
 
 pytestmark = [
@@ -29,10 +30,6 @@ def digits() -> Task:
     return Task.of(load("digits"), FewLabels(1), seed=0)
 
 
-def bits(step: Step) -> dict[str, bytes]:
-    return {name: value.cpu().contiguous().numpy().tobytes() for name, value in step.state().items()}
-
-
 @pytest.mark.parametrize("recipe", [EAGER, WIDE], ids=["small", "wrn"])
 @pytest.mark.parametrize("stop", [2, 9])
 def test_a_run_on_a_gpu_resumes_to_the_same_bits(tmp_path, recipe, stop):
@@ -46,7 +43,7 @@ def eager_and_recorded(recipe: Recipe, task: Task) -> tuple[Step, Step]:
     for number in range(recipe.steps):
         eager(number)
         recorded(number)
-        assert bits(recorded) == bits(eager), f"after step {number}"
+        assert bits(recorded.state()) == bits(eager.state()), f"after step {number}"
     return eager, recorded
 
 
@@ -93,14 +90,7 @@ def test_a_step_on_a_gpu_is_the_step_on_a_cpu():
     here._draw = lambda: drawn.append(original()) or drawn[-1]
     here(0)
     (batch, truth) = drawn[0]
-    moved = replace(
-        batch,
-        **{name: getattr(batch, name).cuda() for name in ("labeled", "labels", "positions", "progress")},
-        weak=tuple(view.cuda() for view in batch.weak),
-        strong=tuple(view.cuda() for view in batch.strong),
-        labeled_strong=tuple(view.cuda() for view in batch.labeled_strong),
-        generator=there.generator,
-    )
+    moved = replace(on("cuda", batch), generator=there.generator)
     there._draw = lambda: (moved, truth.cuda())
     there(0)
     before = Step(WIDE, digits(), torch.device("cpu")).state()
@@ -114,15 +104,7 @@ def test_a_step_on_a_gpu_is_the_step_on_a_cpu():
 @pytest.mark.filterwarnings("ignore:Synchronization debug mode is a prototype")
 def test_a_step_fed_from_files_never_waits_for_the_device(tmp_path):
     whole = open_data(str(write_folder(tmp_path / "photos")), image_size=16, stream=True)
-    step = Step(EAGER, Task.of(whole, FewLabels(2), seed=0), torch.device("cuda"), workers=0)
-    for number in range(5):  # the recording itself may wait
-        step(number)
-    torch.cuda.set_sync_debug_mode("error")
-    try:
-        for number in range(5, 8):
-            step(number)
-    finally:
-        torch.cuda.set_sync_debug_mode("default")
+    check_without_waiting(Step(EAGER, Task.of(whole, FewLabels(2), seed=0), torch.device("cuda"), workers=0))
 
 
 def test_the_paths_of_older_gpus_are_as_accurate(tmp_path, monkeypatch):

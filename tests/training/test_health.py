@@ -12,7 +12,7 @@ from debiaspl.data.open import read_place, with_test_set
 from debiaspl.models import scale
 from debiaspl.training import Recipe, RunError, train
 from debiaspl.training.group import ALONE
-from debiaspl.training.monitor import SAMPLE, Health, interval, sample, verdict
+from debiaspl.training.monitor import SAMPLE, Health, effective_rank, interval, sample, spread, verdict
 from debiaspl.training.step import Step
 from tests.data.photos import write_folder
 from tests.ranks import on_ranks
@@ -187,3 +187,24 @@ def test_measurements_close_together_must_agree_for_a_tenth_of_the_run():
         for step, low, record in ((step, 40 <= step < 48, history()[-1]) for step in range(101))
     ]
     assert not any(verdict(records[: number + 1], 100) for number in range(101))
+
+
+def directions(rows: int, width: int, seed: int = 0, shift: float = 1.0) -> torch.Tensor:
+    """Directions of different lengths, away from the origin."""
+    generator = torch.Generator().manual_seed(seed)
+    scales = torch.linspace(0.1, 3, width, dtype=torch.float64)
+    return torch.randn(rows, width, generator=generator, dtype=torch.float64) * scales + shift
+
+
+@pytest.mark.parametrize(("rows", "width"), [(12, 5), (5, 12), (7, 7)])
+def test_every_measure_is_its_definition(rows, width):
+    made = directions(rows, width)
+    assert effective_rank(made) == pytest.approx(slow.effective_rank(made.tolist()), rel=1e-6)
+    assert spread(made) == pytest.approx(slow.spread(made.tolist()), rel=1e-6)
+
+
+def test_features_that_are_all_alike():
+    alike = torch.full((6, 4), 0.5)
+    assert effective_rank(alike) == 0
+    assert spread(alike) == pytest.approx(0, abs=1e-12)
+    assert spread(torch.zeros(6, 4)) == 0  # a direction that is nowhere

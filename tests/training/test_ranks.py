@@ -181,18 +181,6 @@ def test_the_means_of_the_log_are_those_of_all_ranks():
         assert float(parts[1]["state"][f"monitor.{name}"]) == 0
 
 
-def refused(recipe: Recipe) -> str:
-    with pytest.raises(RunError) as caught:
-        made(recipe)
-    return str(caught.value)
-
-
-@pytest.mark.slow
-def test_a_batch_that_cannot_be_divided_is_refused():
-    assert "labeled_batch=12" in on_ranks(2, refused, replace(RECIPE, labeled_batch=11))[1]
-    assert "unlabeled_batch=10" in refused(replace(RECIPE, unlabeled_batch=9, accumulate=2))
-
-
 def test_a_run_goes_on_in_other_pieces(tmp_path):
     """As half as many GPUs may need."""
     recipe = replace(RECIPE, steps=4)
