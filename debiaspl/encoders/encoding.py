@@ -185,22 +185,21 @@ class Encoding:
         self._use(names, rows)
         if rows.count == len(names):
             return
-        written, since = rows.count, time.monotonic()
+        since = time.monotonic()
         try:
-            for images in self._computed(names[written:]):
+            for images in self._computed(names[rows.count :]):
                 self._append(rows, names, images)
                 if time.monotonic() - since > SECONDS:
-                    self._write(number, rows, written)
-                    written, since = rows.count, time.monotonic()
+                    self._write(number, rows)
+                    since = time.monotonic()
                 self._report()
         finally:
-            self._write(number, rows, written)
+            self._write(number, rows)
 
-    def _write(self, number: int, rows: Rows, start: int) -> None:
+    def _write(self, number: int, rows: Rows) -> None:
         # An image that cannot be opened may be readable the next time: such images alone are not kept.
-        first = 0 if rows.count == len(self.files[number]) else start
-        if bool((rows.stamps[first : rows.count, 0] >= 0).any()):
-            self.folder.write(number, self.files[number], rows, start)
+        if bool((rows.stamps[: rows.count, 0] >= 0).any()):
+            self.folder.write(number, self.files[number], rows)
 
     def _computed(self, names: Sequence[str]) -> Iterator[list[_Image]]:
         """The images of these names with their features, in batches; threads read and compute ahead."""

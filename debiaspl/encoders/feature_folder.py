@@ -3,7 +3,7 @@
     manifest.jsonl            line k: the names of the images of file k, at most 10,000
     about.json                the encoder, and the size of its images
     00000.safetensors         their features, and the size, time and digest of each image
-    00001-00512.safetensors   rows 512 and following of file 1, which is not complete yet
+    00001-part.safetensors    the first rows of file 1, which is not complete yet
 
 A file belongs to one encoder and to one line of the manifest, and has a digest: one that is damaged or made for
 something else is computed again.
@@ -21,7 +21,7 @@ from torch import Tensor
 from debiaspl.data.manifest import ABOUT, StoredFor, regular_file
 from debiaspl.data.tensor_file import read_tensor_file, tensor_file
 from debiaspl.encoders.encoder import Encoder, fingerprint
-from debiaspl.files import parse_json, write_bytes, write_json
+from debiaspl.files import parse_json, put_in_place, write_bytes, write_json
 
 FEATURES = ".features"
 """Name of such a folder beside runs."""
@@ -48,9 +48,9 @@ class Rows:
         digests = torch.zeros((size, 32), dtype=torch.uint8)
         return cls(torch.zeros((size, width)), torch.full((size, 2), -1), digests)
 
-    def tensors(self, start: int = 0, end: int | None = None) -> dict[str, Tensor]:
+    def tensors(self) -> dict[str, Tensor]:
         whole = {"features": self.features, "stamps": self.stamps, "digests": self.digests}
-        return {name: tensor[start : self.count if end is None else end] for name, tensor in whole.items()}
+        return {name: tensor[: self.count] for name, tensor in whole.items()}
 
 
 @dataclass(frozen=True)
@@ -79,56 +79,43 @@ class FeatureFolder:
             write_json(self.path / ABOUT, self.about._asdict())
 
     def read(self, number: int, names: Sequence[str], features: bool = True) -> Rows:
-        """The rows of this file that are there: all, or those of its parts. Without ``features`` only their stamps and
-        digests are read, which are then not checked."""
-        rows = Rows.empty(len(names), self.width if features else 0)
-        if not self._load(file_name(number), names, rows) or rows.count < len(names):
-            rows.count = 0
-            for path in sorted(self.path.glob(file_name(number, "*"))):
-                self._load(path.name, names, rows)
-        return rows
+        """The rows of this file that are there. Without ``features`` only their stamps and digests are read, which are
+        then not checked."""
+        both = (self._loaded(file_name(number, part), names, features) for part in (False, True))
+        return next(filter(None, both), None) or Rows.empty(len(names), self.width)
 
-    def write(self, number: int, names: Sequence[str], rows: Rows, start: int) -> None:
-        """Write the rows from ``start`` on; if the file is complete, all of them."""
-        complete = rows.count == len(names)
-        start = 0 if complete else start
-        skipped = {row: reason for row, reason in rows.skipped.items() if row >= start}
-        text = json.dumps({**self._about(names, start), "skipped": skipped})
-        name = file_name(number) if complete else file_name(number, f"{start:05d}")
-        tensors = rows.tensors(start)
+    def write(self, number: int, names: Sequence[str], rows: Rows) -> None:
+        part, tensors = self.path / file_name(number, part=True), rows.tensors()
         if self.half:
             tensors["features"] = tensors["features"].half()
-        write_bytes(self.path / name, tensor_file(tensors, "debiaspl", text))
-        for path in self.path.glob(file_name(number, "*")) if complete else ():
-            path.unlink(missing_ok=True)
+        text = json.dumps({**self._about(names), "skipped": rows.skipped})
+        write_bytes(part, tensor_file(tensors, "debiaspl", text))
+        if rows.count == len(names):
+            put_in_place(part, self.path / file_name(number))
 
-    def _load(self, name: str, names: Sequence[str], rows: Rows) -> bool:
-        """Append what this file holds to the rows, if it continues them."""
+    def _loaded(self, name: str, names: Sequence[str], features: bool) -> Rows | None:
+        rows = Rows.empty(len(names), self.width if features else 0)
         try:
             path = regular_file(self.path / name)
-            whole = rows.features.shape[1] > 0
-            tensors, texts, _ = read_tensor_file(path, only=() if whole else ("stamps", "digests"))
-            tensors = {"features": torch.empty(len(tensors["stamps"]), 0)} | tensors
+            tensors, texts, _ = read_tensor_file(path, only=() if features else ("stamps", "digests"))
             about = parse_json(texts["debiaspl"])
-            skipped = {int(row): str(reason) for row, reason in about.pop("skipped").items()}
-            start, end = rows.count, rows.count + len(tensors["features"])
-            if about != self._about(names, start) or not bool(tensors["features"].isfinite().all()):
-                return False
-            for key, place in rows.tensors(start, end).items():
+            rows.skipped = {int(row): str(reason) for row, reason in about.pop("skipped").items()}
+            rows.count = len(tensors["stamps"])
+            tensors = {"features": torch.empty(rows.count, 0)} | tensors
+            good = about == self._about(names) and bool(tensors["features"].isfinite().all())
+            for key, place in rows.tensors().items():
                 half = key == "features" and tensors[key].dtype == torch.float16
-                if tensors[key].shape != place.shape or not (half or tensors[key].dtype == place.dtype):
-                    return False
-            for key, place in rows.tensors(start, end).items():
-                place.copy_(tensors[key])
+                good &= tensors[key].shape == place.shape and (half or tensors[key].dtype == place.dtype)
+                if good:
+                    place.copy_(tensors[key])
         except (OSError, KeyError, TypeError, ValueError, AttributeError):
-            return False  # missing or damaged
-        rows.skipped, rows.count = rows.skipped | skipped, end
-        return True
+            return None  # missing or damaged
+        return rows if good else None
 
-    def _about(self, names: Sequence[str], start: int) -> dict[str, object]:
+    def _about(self, names: Sequence[str]) -> dict[str, object]:
         line = hashlib.sha256(json.dumps(names).encode()).hexdigest()
-        return {"encoder": self.key, "names": line, "start": start}
+        return {"encoder": self.key, "names": line, "start": 0}
 
 
-def file_name(number: int, start: str = "") -> str:
-    return f"{number:05d}{'-' if start else ''}{start}.safetensors"
+def file_name(number: int, part: bool = False) -> str:
+    return f"{number:05d}{'-part' if part else ''}.safetensors"
