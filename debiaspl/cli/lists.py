@@ -1,12 +1,12 @@
 """``debiaspl list``: recipes, algorithms, corrections and settings, as tables of at most 80 columns."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from enum import StrEnum
 from itertools import zip_longest
 from shutil import get_terminal_size
 from textwrap import wrap
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
@@ -73,70 +73,104 @@ def list_command(
 
     Settings of another algorithm or correction: debiaspl list settings --set algorithm=NAME.
     """
-    if kind is Kind.RECIPES:
-        _list_recipes(words or [], json_)
-    elif kind is Kind.ALGORITHMS:
-        _list_algorithms(words or [], json_)
-    elif kind is Kind.CORRECTIONS:
-        _list_corrections(words or [], json_)
+    if kind is Kind.SETTINGS:
+        listing = _settings(words or [], (length, method), settings or [])
     else:
-        _list_settings(words or [], (length, method), settings or [], json_)
-
-
-def _list_recipes(words: list[str], json_: bool) -> None:
-    """Cells, with the paper's accuracy and the lengths that they have."""
-    from debiaspl.recipes.cells import CELLS
-
-    chosen = _matching(Kind.RECIPES, ((cell.name, cell.about, cell) for cell in CELLS.values()), words)
-    if json_:
-        print_json(
-            [
-                {"name": cell.name, "about": cell.about, "data": cell.data, "papers": cell.papers}
-                | {"lengths": {length: base.cost for length, base in cell.lengths.items()}}
-                for cell in chosen
-            ]
+        listing = {Kind.RECIPES: _recipes, Kind.ALGORITHMS: _algorithms, Kind.CORRECTIONS: _corrections}[kind](
+            words or []
         )
+    if json_:
+        print_json(listing.values)
         return
-    widths = 33, 25, 5, 14
-    _row(["recipe", "", "paper", "lengths"], widths, right=(2,), gap=1)
-    for cell in chosen:
-        paper = cell.papers.get("debiaspl")
-        cells = [cell.name, cell.about, "-" if paper is None else f"{paper:.1f}", ", ".join(cell.lengths)]
-        _row(cells, widths, right=(2,), gap=1)
-    _notes(RECIPES_CAPTION)
+    for row in [*listing.rows, *listing.notes]:
+        if isinstance(row, str):
+            say("\n" + "\n".join(_wrap(row, min(get_terminal_size().columns, WIDTH))))
+        else:
+            _print_row(row, listing.widths)
 
 
-def _matching(kind: Kind, named: Iterable[tuple[str, str, Any]], words: Sequence[str]) -> list[Any]:
-    """Of (name, description, thing) the things with all of these words, in capitals or not."""
-    wanted = [word.casefold() for word in words]
-    chosen = [one for name, about, one in named if all(word in f"{name} {about}".casefold() for word in wanted)]
-    if not chosen:
-        raise ValueError(f"no {kind.value[:-1]} has {' and '.join(words)} in its name or description.")
-    return chosen
+class Listing(NamedTuple):
+    """What is printed: the values as JSON, or a table of at most 80 columns."""
+
+    values: list[dict[str, Any]]
+    widths: Sequence[int]
+    rows: list[Sequence[str] | str]
+    """Of cells, the header first; a text is a title."""
+    notes: Sequence[str] = ()
+    """What the columns mean."""
 
 
-def _row(cells: Sequence[str], widths: Sequence[int], right: Sequence[int] = (), gap: int = 2) -> None:
-    """Print a row: each cell wrapped to its width, ``gap`` spaces apart; ``right`` are columns of numbers."""
+def _print_row(cells: Sequence[str], widths: Sequence[int]) -> None:
+    """Each cell wrapped to its width."""
     wrapped = [_wrap(cell, width) or [""] for cell, width in zip(cells, widths, strict=True)]
     for line in zip_longest(*wrapped, fillvalue=""):
-        placed = (
-            part.rjust(width) if number in right else part.ljust(width)
-            for number, (part, width) in enumerate(zip(line, widths, strict=True))
-        )
-        say((" " * gap).join(placed).rstrip(), as_is=True)
-
-
-def _notes(texts: Sequence[str]) -> None:
-    """Print paragraphs of at most 80 columns, or of a narrower terminal's."""
-    for text in texts:
-        say("\n" + "\n".join(_wrap(text, min(get_terminal_size().columns, WIDTH))))
+        say("  ".join(part.ljust(width) for part, width in zip(line, widths, strict=True)).rstrip(), as_is=True)
 
 
 def _wrap(text: str, width: int) -> list[str]:
     return wrap(text, width, break_long_words=False, break_on_hyphens=False)
 
 
-def _list_settings(recipes: list[str], which: tuple[str | None, str | None], settings: list[str], json_: bool) -> None:
+def _with_words(what: Kind, values: list[dict[str, Any]], words: Sequence[str]) -> list[dict[str, Any]]:
+    """Those with all of these words in name or description, in capitals or not."""
+    wanted = [word.casefold() for word in words]
+    chosen = [one for one in values if all(word in f"{one['name']} {one['about']}".casefold() for word in wanted)]
+    if not chosen:
+        raise ValueError(f"no {what.value[:-1]} has {' and '.join(words)} in its name or description.")
+    return chosen
+
+
+def _recipes(words: list[str]) -> Listing:
+    """Cells, with the paper's accuracy and the lengths that they have."""
+    from debiaspl.recipes.cells import CELLS
+
+    values = [
+        {"name": cell.name, "about": cell.about, "data": cell.data, "papers": cell.papers}
+        | {"lengths": {length: base.cost for length, base in cell.lengths.items()}}
+        for cell in CELLS.values()
+    ]
+    chosen = _with_words(Kind.RECIPES, values, words)
+    rows: list[Sequence[str] | str] = [("recipe", "", "paper", "lengths")]
+    for one in chosen:
+        paper = f"{one['papers']['debiaspl']:.1f}" if "debiaspl" in one["papers"] else "-"
+        rows.append((one["name"], one["about"], paper.rjust(5), ", ".join(one["lengths"])))
+    return Listing(chosen, (34, 21, 5, 14), rows, RECIPES_CAPTION)
+
+
+def _algorithms(words: list[str]) -> Listing:
+    """What each does, its paper and what it needs."""
+    from debiaspl.recipes.algorithm_list import algorithm_list
+
+    chosen = _with_words(Kind.ALGORITHMS, [row._asdict() for row in algorithm_list()], words)
+    rows: list[Sequence[str] | str] = [("algorithm", "what it does", "paper", "views", "frozen")]
+    for group, title in GROUPS.items():
+        own = [one for one in chosen if one["group"] == group]
+        rows += [title] if own else []
+        for one in own:
+            frozen = "yes" if one["frozen"] else "no"
+            rows.append((one["name"], one["about"], one["paper"] or "-", one["views"], frozen))
+    return Listing(chosen, (13, 32, 16, 5, 6), rows, ALGORITHMS_CAPTION)
+
+
+def _corrections(words: list[str]) -> Listing:
+    """What each needs and what it can do."""
+    import inspect
+
+    from debiaspl.debias import CORRECTIONS
+
+    values = [
+        {"name": name, "about": (inspect.getdoc(made) or "").partition("\n")[0], "traits": asdict(traits)}
+        for name, made in CORRECTIONS.items()
+        if (traits := getattr(made, "traits", None)) is not None
+    ]
+    chosen = _with_words(Kind.CORRECTIONS, values, words)
+    rows: list[Sequence[str] | str] = [("correction", *QUESTIONS.values())]
+    rows += [(one["name"], *("yes" if one["traits"][field] else "no" for field in QUESTIONS)) for one in chosen]
+    widths = 24, *(len(max(title.split(), key=len)) for title in QUESTIONS.values())
+    return Listing(chosen, widths, rows, [QUESTIONS_CAPTION])
+
+
+def _settings(recipes: list[str], which: tuple[str | None, str | None], settings: list[str]) -> Listing:
     """Value and meaning of each setting; the default only where the value is another."""
     from debiaspl.recipes import recipe as find
     from debiaspl.training import Recipe
@@ -148,58 +182,15 @@ def _list_settings(recipes: list[str], which: tuple[str | None, str | None], set
         raise ValueError("--length and --method are those of a RECIPE: debiaspl list settings RECIPE.")
     base = find(recipes[0], *which, load_files=True) if recipes else Recipe("default")
     chosen = parse_settings(base, settings, load_files=True)
-    listed = settings_of(chosen)
-    if json_:
-        print_json([asdict(setting) for setting in listed])
-        return
-    part, widths = "recipe", (26, 16, 34)
-    _row(("setting", "value", "what it does"), widths)
+    part, listed = "recipe", settings_of(chosen)
+    rows: list[Sequence[str] | str] = [("setting", "value", "what it does")]
     for setting in listed:
         if setting.part != part:
             part = setting.part
-            say(f"\n{part} {getattr(chosen, part).name}")
+            rows.append(f"{part} {getattr(chosen, part).name}")
         value, default = (
             as_text(one).replace(",", ", ").replace(",  ", ", ") for one in (setting.value, setting.default)
         )
         about = setting.help if value == default else f"{setting.help} Default: {default or 'none'}."
-        _row((setting.name, value, about), widths)
-
-
-def _list_algorithms(words: list[str], json_: bool) -> None:
-    """What each does, its paper and what it needs."""
-    from debiaspl.recipes.algorithm_list import algorithm_list
-
-    chosen = _matching(Kind.ALGORITHMS, ((row.name, row.about, row) for row in algorithm_list()), words)
-    if json_:
-        print_json([row._asdict() for row in chosen])
-        return
-    widths = 13, 32, 16, 5, 6
-    _row(("algorithm", "what it does", "paper", "views", "frozen"), widths)
-    for group, title in GROUPS.items():
-        rows = [row for row in chosen if row.group == group]
-        _notes([title] if rows else [])
-        for row in rows:
-            _row((row.name, row.about, row.paper or "-", row.views, "yes" if row.frozen else "no"), widths)
-    _notes(ALGORITHMS_CAPTION)
-
-
-def _list_corrections(words: list[str], json_: bool) -> None:
-    """What each needs and what it can do."""
-    import inspect
-
-    from debiaspl.debias import CORRECTIONS
-
-    declared: list[dict[str, Any]] = [
-        {"name": name, "about": (inspect.getdoc(made) or "").partition("\n")[0], "traits": asdict(traits)}
-        for name, made in CORRECTIONS.items()
-        if (traits := getattr(made, "traits", None)) is not None
-    ]
-    chosen = _matching(Kind.CORRECTIONS, ((one["name"], one["about"], one) for one in declared), words)
-    if json_:
-        print_json(chosen)
-        return
-    widths = 24, *(len(max(title.split(), key=len)) for title in QUESTIONS.values())
-    _row(("correction", *QUESTIONS.values()), widths)
-    for one in chosen:
-        _row((one["name"], *("yes" if one["traits"][field] else "no" for field in QUESTIONS)), widths)
-    _notes([QUESTIONS_CAPTION])
+        rows.append((setting.name, value, about))
+    return Listing([asdict(setting) for setting in listed], (26, 16, 34), rows)
