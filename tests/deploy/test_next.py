@@ -220,18 +220,6 @@ def test_labels_given_since_reach_similar_images():
         assert row == pytest.approx([*(0.6 * value / sum(product) for value in product), 0.4], abs=1e-5)
 
 
-def test_the_first_labels_do_not_take_the_other_classes_away():
-    """Ten classes that the model knows, of which two have a label by now."""
-    generator = torch.Generator().manual_seed(0)
-    truth = torch.arange(200) % 10
-    features = 3 * torch.randn(10, 16, generator=generator)[truth] + torch.randn(200, 16, generator=generator)
-    probabilities = torch.full((200, 10), 0.05)
-    probabilities[torch.arange(200), truth] = 0.55
-    names = tuple("abcdefghij")
-    found = with_given_labels(Graph.of(features), probabilities, {0: "a", 1: "b"}, names)
-    assert (found.argmax(-1) == truth).double().mean() > 0.95
-
-
 @pytest.mark.parametrize("labels", [{}, {0: "a", 2: "a"}, {0: "unknown", 1: "other"}])
 def test_labels_of_fewer_than_two_known_classes_change_nothing(labels):
     features, probabilities = two_groups()
