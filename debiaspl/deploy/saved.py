@@ -132,12 +132,9 @@ class SavedModel:
         if isinstance(images, Sequence) and all(isinstance(image, (str, Path)) for image in images):
             return self.photos(Path(), [str(image) for image in images])
         made = ImageSet.of(images, torch.full((len(images),), UNLABELED), self.classes)
-        expected = (self.channels, *self.size)
-        if tuple(made.images.shape[1:]) != expected:
-            raise ValueError(
-                f"images have shape {tuple(made.images.shape)}, expected (N, C, H, W) with C, H, W = "
-                f"{', '.join(map(str, expected))}, as in training. Use read(file) to make one."
-            )
+        shape, expected = tuple(made.images.shape), ("N", self.channels, *self.size)
+        if shape[1:] != expected[1:]:
+            raise ValueError(f"images have shape {shape}, expected {expected}, as in training. Use read(file).")
         return made
 
 
@@ -160,14 +157,11 @@ def chosen_folder(run: Path) -> Path:
         name = str(parse_json(path.read_bytes())["folder"]) if small else ""
     except (KeyError, TypeError, ValueError, OSError):
         name = ""
-    if name in ("", ".", "..") or Path(name).name != name or "\\" in name or _has_links(run / name):
+    a_name = name not in ("", ".", "..") and Path(name).name == name and "\\" not in name
+    if not a_name or any(path.is_symlink() for path in (run / name, run / name / WEIGHTS)):
         # The file is untrusted: a path could lead out of the run.
         raise RunError(f"{path} is damaged: it names no folder in {run}. Remove it to use the run's own model.")
     return run / name
-
-
-def _has_links(folder: Path) -> bool:
-    return folder.is_symlink() or (folder / WEIGHTS).is_symlink()
 
 
 def check_inputs(run: Path, photos: Path | None = None) -> None:

@@ -122,8 +122,11 @@ def evaluate_folder(
     learned = set() if every else trained_with(run, photos, listing.files)
     seen_before = None if learned is None else learned & set(truth)
     files = [file for file in truth if file not in (seen_before or ())]
+    if not truth:
+        raise DataError(f"no photo of {photos} has a known class. Expected --labels truth.csv, or class folders.")
     if not files:
-        raise DataError(_nothing(photos, len(truth)))
+        all_of = f"all {len(truth):,} photos of {photos} whose class is known"
+        raise DataError(f"the run was trained with {all_of}. Use others, or count these anyway: --every.")
     known, predicted = np.array([truth[file] for file in files]), np.full(len(files), -1)
     bad: dict[str, str] = {}
     for seen in model.see(model.photos(listing.root, files)):
@@ -141,16 +144,4 @@ def evaluate_folder(
         len(listing.absent),
         bad,
         PHOTOS if model.shares is None else model.shares.optimise,
-    )
-
-
-def _nothing(photos: Path, known: int) -> str:
-    if known:
-        return (
-            f"the run was trained with all {known:,} photos of {photos} whose class is known, so they say nothing "
-            "about other photos. Use labeled photos that it has not seen, or count these anyway: --every."
-        )
-    return (
-        f"no photo of {photos} has a known class. Expected a table with the true classes, --labels truth.csv, or a "
-        "folder for each class."
     )

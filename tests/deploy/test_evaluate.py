@@ -63,7 +63,7 @@ def test_class_folders_are_truth_and_what_was_trained_with_is_left_out(run, mode
     assert evaluation.evaluate_folder(model, run, photos, every=True).cells.images == 24
     every = {path.relative_to(photos).as_posix() for path in photos.rglob("*.jpg")}
     monkeypatch.setattr(evaluation, "trained_with", lambda run, photos, files: every)
-    with pytest.raises(ValueError, match=r"trained with all 24 photos of .* whose class is known, .*: --every\."):
+    with pytest.raises(ValueError, match=r"all 24 photos .*--every"):
         evaluation.evaluate_folder(model, run, photos)
 
 

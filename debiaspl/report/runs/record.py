@@ -57,9 +57,7 @@ class RunRecord:
 def read_run(folder: Path) -> RunRecord:
     """Read the folder of a run."""
     if not (folder / "config.json").exists():
-        raise RunError(
-            f"{folder} is not a run of debiaspl: it has no config.json. Expected a folder that debiaspl train wrote."
-        )
+        raise RunError(f"{folder} is not a run of debiaspl: it has no config.json.")
     run = Run(folder)
     recipe = run.recipe()
     with _plain_errors(run.config_path):
@@ -84,9 +82,7 @@ def _plain_errors(path: Path) -> Iterator[None]:
     except OSError as error:
         raise RunError(f"{path} cannot be read: {error.strerror or error}.") from error
     except ValueError as error:
-        raise RunError(
-            f"{path} is damaged or of another version of debiaspl: {error}. Restore it from a copy, or train again."
-        ) from error
+        raise RunError(f"{path} is damaged or of another version: {error}. Restore it, or train again.") from error
 
 
 def runs_in(folder: Path) -> list[Path]:
@@ -95,9 +91,7 @@ def runs_in(folder: Path) -> list[Path]:
         return [folder]
     found = sorted(path.parent for path in folder.glob("*/config.json"))
     if not found:
-        raise RunError(
-            f"{folder} is not a run of debiaspl and holds no runs. Expected the folder of a run, or a folder of runs."
-        )
+        raise RunError(f"{folder} is not a run of debiaspl and holds no runs.")
     return found
 
 
