@@ -74,22 +74,22 @@ def list_command(
     Settings of another algorithm or correction: debiaspl list settings --set algorithm=NAME.
     """
     if kind is Kind.SETTINGS:
-        listing = _settings(words or [], (length, method), settings or [])
+        shown = _settings(words or [], (length, method), settings or [])
     else:
-        listing = {Kind.RECIPES: _recipes, Kind.ALGORITHMS: _algorithms, Kind.CORRECTIONS: _corrections}[kind](
+        shown = {Kind.RECIPES: _recipes, Kind.ALGORITHMS: _algorithms, Kind.CORRECTIONS: _corrections}[kind](
             words or []
         )
     if json_:
-        print_json(listing.values)
+        print_json(shown.values)
         return
-    for row in [*listing.rows, *listing.notes]:
+    for row in [*shown.rows, *shown.notes]:
         if isinstance(row, str):
             say("\n" + "\n".join(_wrap(row, min(get_terminal_size().columns, WIDTH))))
         else:
-            _print_row(row, listing.widths)
+            _print_row(row, shown.widths)
 
 
-class Listing(NamedTuple):
+class Shown(NamedTuple):
     """What is printed: the values as JSON, or a table of at most 80 columns."""
 
     values: list[dict[str, Any]]
@@ -120,7 +120,7 @@ def _with_words(what: Kind, values: list[dict[str, Any]], words: Sequence[str]) 
     return chosen
 
 
-def _recipes(words: list[str]) -> Listing:
+def _recipes(words: list[str]) -> Shown:
     """Cells, with the paper's accuracy and the lengths that they have."""
     from debiaspl.recipes.cells import CELLS
 
@@ -134,10 +134,10 @@ def _recipes(words: list[str]) -> Listing:
     for one in chosen:
         paper = f"{one['papers']['debiaspl']:.1f}" if "debiaspl" in one["papers"] else "-"
         rows.append((one["name"], one["about"], paper.rjust(5), ", ".join(one["lengths"])))
-    return Listing(chosen, (34, 21, 5, 14), rows, RECIPES_CAPTION)
+    return Shown(chosen, (34, 21, 5, 14), rows, RECIPES_CAPTION)
 
 
-def _algorithms(words: list[str]) -> Listing:
+def _algorithms(words: list[str]) -> Shown:
     """What each does, its paper and what it needs."""
     from debiaspl.recipes.algorithm_list import algorithm_list
 
@@ -149,10 +149,10 @@ def _algorithms(words: list[str]) -> Listing:
         for one in own:
             frozen = "yes" if one["frozen"] else "no"
             rows.append((one["name"], one["about"], one["paper"] or "-", one["views"], frozen))
-    return Listing(chosen, (13, 32, 16, 5, 6), rows, ALGORITHMS_CAPTION)
+    return Shown(chosen, (13, 32, 16, 5, 6), rows, ALGORITHMS_CAPTION)
 
 
-def _corrections(words: list[str]) -> Listing:
+def _corrections(words: list[str]) -> Shown:
     """What each needs and what it can do."""
     import inspect
 
@@ -167,10 +167,10 @@ def _corrections(words: list[str]) -> Listing:
     rows: list[Sequence[str] | str] = [("correction", *QUESTIONS.values())]
     rows += [(one["name"], *("yes" if one["traits"][field] else "no" for field in QUESTIONS)) for one in chosen]
     widths = 24, *(len(max(title.split(), key=len)) for title in QUESTIONS.values())
-    return Listing(chosen, widths, rows, [QUESTIONS_CAPTION])
+    return Shown(chosen, widths, rows, [QUESTIONS_CAPTION])
 
 
-def _settings(recipes: list[str], which: tuple[str | None, str | None], settings: list[str]) -> Listing:
+def _settings(recipes: list[str], which: tuple[str | None, str | None], settings: list[str]) -> Shown:
     """Value and meaning of each setting; the default only where the value is another."""
     from debiaspl.recipes import recipe as find
     from debiaspl.training import Recipe
@@ -193,4 +193,4 @@ def _settings(recipes: list[str], which: tuple[str | None, str | None], settings
         )
         about = setting.help if value == default else f"{setting.help} Default: {default or 'none'}."
         rows.append((setting.name, value, about))
-    return Listing([asdict(setting) for setting in listed], (26, 16, 34), rows)
+    return Shown([asdict(setting) for setting in listed], (26, 16, 34), rows)
