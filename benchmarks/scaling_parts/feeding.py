@@ -1,16 +1,9 @@
-"""What every rank does or keeps beside the network: decoding, random numbers, and what is known of each image."""
+"""What every rank does or keeps beside the network: decoding, and what is known of each image."""
 
 import math
-from functools import cache
-from typing import Any
 
-import torch
-from torch.utils._python_dispatch import TorchDispatchMode
-
-from debiaspl.augment import RandAugment, Weak
+from benchmarks.scaling_parts.origin import assumed, measured
 from debiaspl.training.evaluate import BATCH
-from scaling_parts.origin import assumed, measured
-from scaling_parts.work import Work
 
 IMAGENET, EPOCHS = 1_281_167, 50
 TEST_BATCHES = math.ceil(50_000 / BATCH)
@@ -45,34 +38,3 @@ def host_bytes(images: int) -> tuple[float, float]:
     """
     rank = INDEX + POSITION + LABELS + assumed("name") + assumed("cores") * (2 * INDEX + ORDER)
     return assumed("node") * rank * images, (INDEX + ORDER + POSITION) * images
-
-
-class _Drawn(TorchDispatchMode):
-    """Counts random numbers."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.numbers = 0
-
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        out = func(*args, **(kwargs or {}))
-        self.numbers += out.numel() if func.overloadpacket is torch.ops.aten.rand else 0
-        return out
-
-
-@cache
-def drawn_for(view: str) -> int:
-    """Random numbers for one image: ``weak`` or ``strong``."""
-    picture = torch.zeros(1, 3, 8, 8, dtype=torch.uint8)
-    with _Drawn() as drawn:
-        Weak()(picture)
-        if view == "strong":
-            RandAugment.fixmatch()(picture)
-    return drawn.numbers
-
-
-def random_bytes(work: Work, gpus: int) -> int:
-    """Numbers of float64 that each rank draws in a step: those of all ranks."""
-    views = 2 if work.cld else 1
-    unlabeled = views * (drawn_for("weak") + drawn_for("strong"))
-    return 8 * gpus * (work.labeled * drawn_for("weak") + work.unlabeled * unlabeled)

@@ -5,13 +5,9 @@ from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent.parent
-GPUS = (1, 2, 4, 8, 16, 64, 256, 1024)
 
 MEASURED = {
-    "WRN-28-2, joint, ms a step": ("results/speed/h200.json", "joint_ms"),
     "WRN-28-2, separate, ms a step": ("results/speed/h200.json", "faithful_ms"),
-    "WRN-28-2, fast, ms a step": ("results/speed/h200.json", "fast_ms"),
-    "decoding alone, images/s, two cores, JPEGs of 128 x 128": ("results/streaming/cpu.json", "decode_only_per_s"),
     "streaming, images/s, two cores, the same files": ("results/streaming/cpu.json", "stream_per_s"),
 }
 """What was measured: file and field."""
@@ -30,12 +26,10 @@ ASSUMPTIONS = {
     "resnet_low": (
         60,
         "TFLOP/s that ResNet-50 reaches, low",
-        "what an A100 reaches by published images/s: the last row of the steps",
+        "what an A100 reaches: 2,470 images/s, supervised, NVIDIA/DeepLearningExamples",
     ),
-    "jpeg": (110, "kB of an ImageNet JPEG", "about 140 GB for 1.28 M images"),
     "pixels": (187_500, "pixels of an ImageNet JPEG", "500 x 375"),
     "pillow": (550, "images/s, one core, decoding ImageNet, high", "Pillow, published: 360 to 726, imread_benchmark"),
-    "packed": (256, "pixels, side of a packed image", "room for a crop of 224"),
     "cores": (16, "CPU cores for each GPU", "128 a node; `--workers` is as many"),
     "memory": (2, "TB of memory in a node", "the usual machine"),
     "headers": (9_000, "images/s, one process, finding them in tar shards", "a probe on one core, not in results/"),

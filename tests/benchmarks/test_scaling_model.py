@@ -1,47 +1,26 @@
 """benchmarks/scaling_model.py: what it counts is right and what the library sends, its times behave, and
 docs/lab/scaling.md shows them."""
 
-import sys
-from importlib import import_module
-from pathlib import Path
-
 import pytest
 import torch
 from torch import nn
 from torch.distributed import _compute_bucket_assignment_by_size as torch_buckets
 from torch.utils.flop_counter import FlopCounterMode
 
+from benchmarks import scaling_model
+from benchmarks.scaling_parts import network as messages, work
 from debiaspl import Debiaser
 from debiaspl.algorithms.fixmatch import cld
 from debiaspl.debias import ranks
-from debiaspl.kernels.norm import synchronise_norms
 from debiaspl.models import Average, ResNet, WideResNet
 from debiaspl.training.update import Update
 
-ROOT = Path(__file__).parent.parent.parent
-COMMAND = ROOT / "benchmarks" / "scaling_model.py"
-
-
-def load(*names: str):
-    """Modules beside the command, found as the command finds them."""
-    sys.path.insert(0, str(COMMAND.parent))
-    try:
-        return [import_module(name) for name in names]
-    finally:
-        sys.path.remove(str(COMMAND.parent))
-
-
-(model,) = load("scaling_model")
-count, feeding, links, messages, work_room = load(
-    *(f"scaling_parts.{name}" for name in ("count", "feeding", "links", "messages", "work"))
-)
-PAGE = model.PAGE.read_text()
-WORKS = work_room.works()
-NETWORKS = {"wrn": (count.wide_resnet, lambda: WideResNet(10)), "resnet": (count.resnet50, lambda: ResNet(1000))}
+PAGE = scaling_model.PAGE.read_text()
+NETWORKS = {"wrn": (work.wide_resnet, lambda: WideResNet(10)), "resnet": (work.resnet50, lambda: ResNet(1000))}
 
 
 def test_the_page_shows_what_is_computed():
-    assert model.filled(PAGE) == PAGE, "run python benchmarks/scaling_model.py --write"
+    assert scaling_model.filled(PAGE) == PAGE, "run python -m benchmarks.scaling_model"
 
 
 @pytest.mark.parametrize(("which", "side"), [("wrn", 32), ("resnet", 224)])
@@ -102,19 +81,8 @@ def test_prior_and_groups_are_messages_of_the_counted_size(sent):
     logits = torch.randn(4, 1000)
     Debiaser(1000)(logits)
     cld(logits.softmax(-1), logits.softmax(-1))
-    assert sent["summed"] == [messages.prior_bytes(count.resnet50()), messages.group_bytes(WORKS["multi-low"])]
-    assert messages.group_bytes(WORKS["one-low"]) == 0
-
-
-def test_synchronised_norms_send_what_is_counted(sent):
-    network = WideResNet(10)
-    synchronise_norms(network)
-    network(torch.randn(1, 3, 32, 32))  # weak views, labeled by the student
-    network(torch.randn(1, 3, 32, 32)).sum().backward()
-    work = WORKS["separate"]
-    assert sent["gathered"] == messages.forward_norms(work)
-    assert sent["summed"] == messages.backward_norms(work)[::-1]
-    assert messages.norm_bytes(work, 2) == pytest.approx(sum(sent["gathered"]) + sum(sent["summed"]))
+    assert sent["summed"] == [messages.prior_bytes(work.resnet50()), messages.group_bytes(work.works()["multi-low"])]
+    assert messages.group_bytes(work.works()["one-low"]) == 0
 
 
 def test_local_norms_send_their_statistics_once(sent):
@@ -122,4 +90,4 @@ def test_local_norms_send_their_statistics_once(sent):
     update = Update(network, nn.Module(), Average(network, 0.999, True), 0.9, 1e-4)
     update.take(network(torch.randn(2, 3, 32, 32)).sum())
     update.step(0.1)
-    assert sent == {"summed": [messages.statistics_bytes(count.wide_resnet())], "gathered": []}
+    assert sent == {"summed": [messages.statistics_bytes(work.wide_resnet())], "gathered": []}
