@@ -32,9 +32,9 @@ from debiaspl.features.run import EncodedImages
 from debiaspl.graph import directions, nearest
 from debiaspl.zeroshot.check import check_with_labels
 from debiaspl.zeroshot.conse import ConseTeacher
-from debiaspl.zeroshot.photos import lite0_size
 from debiaspl.zeroshot.predictions import Predictions
 from debiaspl.zeroshot.student import DEBIASPL, HINTED, TAUGHT, Student, Students
+from debiaspl.zeroshot.teacher import lite0_size
 from debiaspl.zeroshot.verdict import judge
 
 KEPT = ROOT / "runs" / "verdict"

@@ -67,10 +67,9 @@ def zeroshot_command(
     from debiaspl.zeroshot.check import against_labels
     from debiaspl.zeroshot.conse import named_classes
     from debiaspl.zeroshot.experiment import Experiment
-    from debiaspl.zeroshot.photos import open_photos
     from debiaspl.zeroshot.predictions import HEADER, PER_CLASS, column_notes
     from debiaspl.zeroshot.student import Student
-    from debiaspl.zeroshot.teacher import find_teacher
+    from debiaspl.zeroshot.teacher import find_teacher, open_photos
 
     columns = options.table_columns(column)
     if column and labels is None and evaluate is None:
@@ -110,7 +109,7 @@ def zeroshot_command(
         measured = f"Accuracy and worst %: on {known}, which was used for nothing else."
     say(f"{measured} {column_notes(rows)} {teacher.note}")
     if truth is not None:
-        say(against_labels(teacher.name, rows[0].label, truth, rows[0].num_classes))
+        say(against_labels(teacher.name, rows[0].confusion))
     if used.rows:
         print_table(used.rows[0].header, [row.cells for row in used.rows])
         say("Each label was predicted by a student that did not learn from it.")

@@ -102,10 +102,8 @@ def caption(outcome: Outcome) -> str:
         return "Measured on the labels it was trained with: this says nothing about other photos."
     if not check.all_in_turn:
         return f"On {check.labels} labels that were held out.{_balanced(outcome)}"
-    return (
-        f"Each of {check.labels} labels was predicted by one of {check.folds} models that did not learn from it. These "
-        f"models had fewer labels than the final model, which is usually better.{_balanced(outcome)}"
-    )
+    how = f"Each of {check.labels} labels was predicted by one of {check.folds} models that did not learn from it."
+    return f"{how} These had fewer labels than the final model, which is usually better.{_balanced(outcome)}"
 
 
 def _balanced(outcome: Outcome) -> str:
@@ -114,16 +112,12 @@ def _balanced(outcome: Outcome) -> str:
     shares = outcome.results.get("shares", {}).get("estimate", predicted)
     if not unlike(labels, [share * sum(predicted) / sum(shares) for share in shares]):
         return ""
+    note = " The labels have other class shares than the photos seem to have"
     if "shares" not in outcome.results:  # what a model predicts may be one class alone
-        return (
-            " The labels have other class shares than the photos seem to have: on all photos, the share can be another."
-        )
+        return f"{note}: on all photos, the share can be another."
     known = [pair for pair in zip(shares, outcome.chosen.recall, strict=True) if pair[1] is not None]
     right = sum(share * recall for share, recall in known if recall is not None) / sum(share for share, _ in known)
-    return (
-        " The labels have other class shares than the photos seem to have. Weighed by these, about "
-        f"{100 * right:.0f} % of all photos are right."
-    )
+    return f"{note}. Weighed by these, about {100 * right:.0f} % of all photos are right."
 
 
 def about_shares(results: Mapping[str, Any], classes: Sequence[str]) -> list[str]:
@@ -158,13 +152,9 @@ def verdict(outcome: Outcome, unlabeled: int = 0) -> str:
     apart = f"{more} {are} right only with {run.name}, {less} only with the supervised model"
     if not significant:
         tested = f"; the difference is not significant ({apart})" if more + less else ", the same ones"
-        return (
-            f"These labels do not show whether the unlabeled photos help: {numbers}{tested}."
-            f"{' On average over the sets of photos that we measured they do.' if outcome.frozen else ''}"
-        )
-    if more > less:
-        return f"The unlabeled photos help: {numbers} ({apart})."
-    return f"The unlabeled photos do not help here: {numbers} ({apart})."
+        usual = " On average over the sets of photos that we measured they do." if outcome.frozen else ""
+        return f"These labels do not show whether the unlabeled photos help: {numbers}{tested}.{usual}"
+    return f"The unlabeled photos {'help' if more > less else 'do not help here'}: {numbers} ({apart})."
 
 
 def handed_out(outcome: Outcome, place: Path) -> str:
@@ -172,16 +162,11 @@ def handed_out(outcome: Outcome, place: Path) -> str:
     chosen, run = outcome.chosen, outcome.candidates[-1]
     if chosen is run:
         return f"predict, next and export use this model: {run.name}."
-    better = (
-        f"it is significantly better on these labels than {run.name}: {chosen.right} of {chosen.checked} right instead "
-        f"of {run.right}."
-    )
+    right = f"{chosen.right} of {chosen.checked} right instead of {run.right}"
+    why = f"because it is significantly better on these labels than {run.name}: {right}"
     if not chosen.folder:
-        return (
-            f"The model of the run is {chosen.name}, because {better} Its predictions are in {place}/predictions.csv."
-        )
+        return f"The model of the run is {chosen.name}, {why}. Its predictions are in {place}/predictions.csv."
     return (
-        f"predict, next and export use the model {chosen.name}, in {place / chosen.folder}, because {better} Its "
-        f"predictions of every photo are in {place / chosen.folder / 'predictions.csv'}. To use {run.name} anyway, "
-        f"remove {place / 'chosen.json'}."
+        f"predict, next and export use the model {chosen.name}, in {place / chosen.folder}, {why}. Its predictions are "
+        f"in {place / chosen.folder / 'predictions.csv'}. To use {run.name} anyway, remove {place / 'chosen.json'}."
     )

@@ -131,22 +131,15 @@ def _trained(
 
 def read_photos(recipe: Recipe) -> ImageSet:
     """Read all photos once, for all runs."""
-    line: list[ProgressLine] = []
+    no_labels = recipe.protocol.name == "no-labels"
+    protocol = NoLabels() if no_labels else GivenLabels(**recipe.protocol.settings)
+    with ProgressLine(f"{recipe.name}, reading:", 0, 0, unit="image") as line:
 
-    def show(done: int, total: int) -> None:
-        line[:] = line or [ProgressLine(f"{recipe.name}, reading:", 0, total, unit="image")]
-        line[0].show(done, {"losses": {}})
+        def show(done: int, total: int) -> None:
+            line.steps = total
+            line.show(done, {"losses": {}})
 
-    try:
-        return _protocol(recipe).read(recipe.data, recipe.image_size, recipe.stream, progress=show)
-    finally:
-        for shown in line:
-            shown.__exit__()
-
-
-def _protocol(recipe: Recipe) -> GivenLabels | NoLabels:
-    """How these photos are read: with given labels, or without labels."""
-    return NoLabels() if recipe.protocol.name == "no-labels" else GivenLabels(**recipe.protocol.settings)
+        return protocol.read(recipe.data, recipe.image_size, recipe.stream, progress=show)
 
 
 def _with_what_was_read(check: Check, images: ImageSet | None, ended: dict[str, Any] | None) -> Check:

@@ -1,22 +1,73 @@
-"""Which model is handed out.
+"""Labels of a person, and which model is handed out.
 
 Without labels the student, unless its teacher is at chance or predicts classes that it has lost. With labels the one
 that they support: the teacher, the student of only the labels, or the student of both. Students are cross-validated:
 each label is predicted by a student that was not trained with it. The teacher was trained with none of them.
 """
 
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from debiaspl._measures import LEVEL, at_least, wilson
+from debiaspl._measures import LEVEL, Cells, at_least
+from debiaspl.data import UNLABELED, DataError
+from debiaspl.data.label_table import USUAL, Columns
+from debiaspl.data.listing import list_folder
+from debiaspl.data.text import shown
 from debiaspl.features.crosscheck import Candidate, choose, compared
 from debiaspl.zeroshot.predictions import Predictions, lost_classes, markdown
 
 ENOUGH_TO_TEST = 20
 """Smallest number of labels to test a teacher."""
+
+
+@dataclass(frozen=True)
+class GivenTable:
+    """A table of labels for some of the photos: a few to learn from, or true ones for the final table."""
+
+    root: Path
+    table: Path
+    labels: dict[str, int]
+    """File -> class number, for the files that the table names and the folder contains."""
+    absent: tuple[str, ...]
+    """Files that the table names but the folder does not contain."""
+
+    @classmethod
+    def read(
+        cls, root: Path, table: Path, classes: Sequence[str], columns: Columns = USUAL, whole: bool = True
+    ) -> "GivenTable":
+        """Read it; unless ``whole``, it may name other files too, of a larger folder."""
+        if not table.is_file():
+            raise DataError(f"{table} is not a file. Expected a CSV with the columns file_name,label.")
+        listing = list_folder(root, table, classes, not whole, columns)
+        given = dict(zip(listing.files, listing.labels.tolist(), strict=True))
+        labels = {file: label for file, label in given.items() if label != UNLABELED}
+        if not labels and listing.absent:
+            raise DataError(f"{table} labels no image in {root}, but these, which are not: {shown(listing.absent)}.")
+        if not labels:
+            raise DataError(f"{table} has no label. Expected rows such as: {listing.files[0]},{classes[0]}")
+        return cls(root, table, labels, listing.absent)
+
+    def of(self, ids: Sequence[str]) -> Tensor:
+        """A label for each image, -1 for none."""
+        return torch.tensor([self.labels.get(name, UNLABELED) for name in ids], dtype=torch.int64)
+
+    def notes(self, bad: Container[str] = ()) -> list[str]:
+        """What to know about files that are not in the folder, as a wrong path must be noticed, and about those that
+        cannot be read, ``bad``. Raises if none is left."""
+        names, total, lines = [name for name in self.labels if name in bad], len(self.labels), []
+        if len(names) == total:
+            raise DataError(f"none of the {total:,} images that {self.table} names can be read: {shown(names)}.")
+        if self.absent:
+            absent = f"{len(self.absent):,} of the files that {self.table} names not in {self.root}"
+            lines.append(f"{absent}: {shown(self.absent)}. Measured on the other {total:,} with a label.")
+        if names:
+            lines.append(f"{len(names):,} of {total:,} images that {self.table} names cannot be read: {shown(names)}.")
+        return lines
 
 
 @dataclass(frozen=True)
@@ -35,11 +86,11 @@ class HandedOut:
         return {"handed out": self.chosen, "why": self.why} | checked
 
     def to_markdown(self) -> str:
-        shown = ""
+        table = ""
         if self.rows:
-            table = markdown(self.rows[0].header, [row.cells for row in self.rows])
-            shown = f"On labels that they did not learn from:\n\n{table}\n"
-        return f"{shown}Used: {self.chosen}, because {self.why}.\n"
+            cells = markdown(self.rows[0].header, [row.cells for row in self.rows])
+            table = f"On labels that they did not learn from:\n\n{cells}\n"
+        return f"{table}Used: {self.chosen}, because {self.why}.\n"
 
 
 def check_without_labels(predictions: Predictions, student: str, label: Tensor, at_chance: bool) -> HandedOut:
@@ -63,7 +114,7 @@ def check_with_labels(predictions: Predictions, labels: Tensor, alone: Candidate
     checked = torch.tensor([row for row, name in enumerate(predictions.ids) if name in files], dtype=torch.int64)
     name, classes = f"{predictions.teacher} alone", len(predictions.classes)
     teacher = compared(name, predictions.label, labels, checked, classes, predictions.ids)
-    clear = is_clear(predictions.label, labels, classes)
+    clear = is_clear(Cells.of(labels, predictions.label, classes))
     return HandedOut(*decide(teacher, alone, taught, clear), (teacher, alone, taught))
 
 
@@ -90,31 +141,27 @@ def decide(teacher: Candidate, alone: Candidate, taught: Candidate, clear: bool)
     return chosen.name, f"no other model is significantly better on {labels}, and {reason}"
 
 
-def is_clear(label: Tensor, truth: Tensor, classes: int) -> bool:
+def is_clear(found: Cells) -> bool:
     """Whether predictions are right more often than random guesses, and than always predicting the largest class."""
-    right, total, largest = _against(label, truth)
-    return total > 0 and at_least(right, total, max(1 / classes, largest)) <= LEVEL
+    least = max(1 / found.classes, _largest(found))
+    return found.images > 0 and at_least(int(found.right.sum()), found.images, least) <= LEVEL
 
 
-def against_labels(name: str, label: Tensor, truth: Tensor, classes: int) -> str:
-    """One line: how often the teacher is right on true labels (-1: not known), and whether that is above chance."""
-    right, total, largest = _against(label, truth)
-    if not total:
+def against_labels(name: str, found: Cells) -> str:
+    """One line: how often the teacher is right on true labels, and whether that is above chance."""
+    if not found.images:
         return f"{name} cannot be tested: no photo that has a label can be read."
-    low, high = wilson(right, total)
+    low, high = found.interval
     line = (
-        f"{name} is right on {right} of {total:,} true labels ({100 * right / total:.0f} %, 95 % interval "
-        f"{100 * low:.0f} to {100 * high:.0f}). A random guess is right on {100 / classes:.0f} %, and always "
-        f"predicting the largest class on {100 * largest:.0f} %"
+        f"{name} is right on {found.right.sum()} of {found.images:,} true labels ({100 * found.accuracy:.0f} %, 95 % "
+        f"interval {100 * low:.0f} to {100 * high:.0f}). A random guess is right on {100 / found.classes:.0f} %, and "
+        f"always predicting the largest class on {100 * _largest(found):.0f} %"
     )
-    if total < ENOUGH_TO_TEST:
+    if found.images < ENOUGH_TO_TEST:
         return f"{line}. A test needs {ENOUGH_TO_TEST} labels or more."
-    better = is_clear(label, truth, classes)
-    return f"{line}: {'clearly better than both.' if better else 'not clearly better, so do not rely on it.'}"
+    return f"{line}: {'clearly better than both.' if is_clear(found) else 'not clearly better: do not rely on it.'}"
 
 
-def _against(label: Tensor, truth: Tensor) -> tuple[int, int, float]:
-    """Number of correct predictions, the total, and the share of the largest class."""
-    known = truth[truth >= 0]
-    largest = float(torch.bincount(known).max()) / len(known) if len(known) else 0.0
-    return int((label == truth)[truth >= 0].sum()), len(known), largest
+def _largest(found: Cells) -> float:
+    """The share of the largest class."""
+    return float(found.of_true.max()) / max(found.images, 1)

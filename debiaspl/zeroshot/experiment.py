@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from debiaspl._measures import Cells
 from debiaspl._version import __version__
 from debiaspl.data import DataError, ImageSet
 from debiaspl.data.label_table import USUAL, Columns
@@ -21,15 +22,15 @@ from debiaspl.training import Run, RunError
 from debiaspl.training.process import find_device
 from debiaspl.zeroshot.check import (
     ENOUGH_TO_TEST,
+    GivenTable,
     HandedOut,
     against_labels,
     check_with_labels,
     check_without_labels,
 )
-from debiaspl.zeroshot.photos import GivenTable, open_photos, sized
 from debiaspl.zeroshot.predictions import HEADER, PER_CLASS, Predictions, Row, class_counts, column_notes, markdown
 from debiaspl.zeroshot.student import DEBIASPL, FIXMATCH, HINTED, TAUGHT, Student, Students
-from debiaspl.zeroshot.teacher import EncodingTeacher, Progress, Teacher, no_progress
+from debiaspl.zeroshot.teacher import EncodingTeacher, Progress, Teacher, no_progress, open_photos, sized
 from debiaspl.zeroshot.verdict import CHANCE, TeacherVerdict, judge
 
 Say = Callable[[str], None]
@@ -146,7 +147,7 @@ class Experiment:
             say(verdict.line(self.teacher.name, self.photos, self.classes, given is not None))
         if given is not None:
             labels = given.of(predictions.ids)
-            say(against_labels(self.teacher.name, predictions.label, labels, len(self.classes)))
+            say(against_labels(self.teacher.name, Cells.of(labels, predictions.label, len(self.classes))))
             return verdict, labels
         labels = predictions.choose(self.confidence, self.per_class)
         for line in predictions.label_lines(labels, self.confidence):
@@ -199,7 +200,7 @@ class Experiment:
             truth = known.of(predictions.ids)
             results |= {"absent from the folder": list(known.absent)} if known.absent else {}
             notes += known.notes(predictions.skipped)
-            notes.append(against_labels(self.teacher.name, predictions.label, truth, len(self.classes)))
+            notes.append(against_labels(self.teacher.name, Cells.of(truth, predictions.label, len(self.classes))))
         rows = [Row(method, label, len(self.classes), truth) for method, label in found.items()]
         tables = [markdown(HEADER, [row.cells() for row in rows]), used.to_markdown()]
         write_text(out / "table.md", "\n".join([*tables, column_notes(rows), *notes, ""]))

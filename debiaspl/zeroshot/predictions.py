@@ -135,6 +135,12 @@ class Row:
         return class_counts(self.label, self.num_classes)
 
     @property
+    def confusion(self) -> Cells:
+        """Of the images whose true label is known."""
+        truth = torch.full_like(self.label, UNLABELED) if self.truth is None else self.truth
+        return Cells.of(truth, self.label, self.num_classes)
+
+    @property
     def true_counts(self) -> list[int] | None:
         """The true counts; None if some classes are not known: then the counts are compared with equal shares."""
         if self.truth is None or not len(self.truth) or int(self.truth.min()) < 0:
@@ -152,7 +158,7 @@ class Row:
         }
         if self.truth is None:
             return values
-        found = Cells.of(self.truth, self.label, self.num_classes)
+        found = self.confusion
         return values | {"accuracy": found.accuracy, "recall": found.recall, "evaluated": found.images}
 
     def cells(self) -> tuple[str, ...]:

@@ -20,9 +20,8 @@ from debiaspl.models import MODELS
 from debiaspl.training import Choice, Recipe
 from debiaspl.training.evaluate import Ending
 from debiaspl.training.settings import parse_settings
-from debiaspl.zeroshot.photos import lite0_size
 from debiaspl.zeroshot.predictions import Predictions
-from debiaspl.zeroshot.teacher import EncodingTeacher, Teacher
+from debiaspl.zeroshot.teacher import EncodingTeacher, Teacher, lite0_size
 
 HINTED = 0.4
 """Minimum confidence of a zero-shot model beside a few labels, from the authors' scripts; lower than for the initial

@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Protocol
@@ -10,15 +11,35 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from debiaspl.data import ImageSet
+from debiaspl.data import ImageSet, LazyImages
+from debiaspl.data.lazy import left_in_files
+from debiaspl.data.listing import list_images
 from debiaspl.encoders import Encoder, features_of, load_encoder
 from debiaspl.encoders.text import TextSide
-from debiaspl.zeroshot.photos import lite0_size, sized
 
 Progress = Callable[[str, int, int | None], None]
 """Called with the current activity, the amount done, and the total; an activity ends where both are equal."""
 CHUNK = 4096
 """Vectors that are classified at a time."""
+SMALL = 128
+"""Side to which an encoder of any size enlarges small photos at most: four times as fast, for a small loss."""
+
+
+def open_photos(root: Path, classes: Sequence[str]) -> ImageSet:
+    """Every image below ``root``, left in its file, without labels."""
+    return left_in_files(replace(list_images(root), classes=tuple(classes)))
+
+
+def sized(images: ImageSet, size: int) -> ImageSet:
+    """Read images from files at this size; those in memory do not change."""
+    if not isinstance(images.images, LazyImages):
+        return images
+    return replace(images, images=replace(images.images, size=(size, size), channels=3))
+
+
+def lite0_size(side: int) -> int:
+    """Side of the images inside efficientnet-lite0 for photos of this side."""
+    return SMALL if side <= SMALL else 224
 
 
 def no_progress(what: str, done: int, total: int | None) -> None:

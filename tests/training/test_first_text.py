@@ -77,8 +77,7 @@ def test_the_logits_are_scale_times_cosine_where_lengths_are_equal():
 @pytest.mark.parametrize("is_frozen", [True, False])
 def test_a_run_begins_with_what_the_model_itself_says(photos, tmp_path, kind, is_frozen):
     from debiaspl.zeroshot import TEMPLATES
-    from debiaspl.zeroshot.photos import open_photos
-    from debiaspl.zeroshot.teacher import ClipTeacher
+    from debiaspl.zeroshot.teacher import ClipTeacher, open_photos
 
     model = save_model(tmp_path / kind, kind)
     recipe = recipe_of(photos, model, is_frozen)

@@ -80,9 +80,13 @@ def test_who_is_handed_out(teacher, alone, taught, clear, handed_out, why):
 
 def test_a_teacher_is_clear_only_above_chance_and_above_the_largest_class():
     truth = torch.tensor([0] * 16 + [1] * 8 + [-1] * 5)
-    always = torch.zeros_like(truth)
-    assert not is_clear(always, truth, 4)  # 16 of 24 are right, where a guess has 6
-    assert "not clearly better" in against_labels("T", always, truth, 4)
-    assert is_clear(truth.clamp_min(0), truth, 4)
-    assert "clearly better than both" in against_labels("T", truth.clamp_min(0), truth, 4)
-    assert "20 labels or more" in against_labels("T", truth[:4], truth[:4], 4)
+    always, right, few = (
+        Cells.of(known, label, 4)
+        for known, label in ((truth, truth * 0), (truth, truth.clamp_min(0)), (truth[:4], truth[:4]))
+    )
+    assert not is_clear(always)  # 16 of 24 are right, where a guess has 6
+    assert "not clearly better" in against_labels("T", always)
+    assert is_clear(right)
+    assert "clearly better than both" in against_labels("T", right)
+    assert "20 labels or more" in against_labels("T", few)
+    assert not is_clear(Cells.of([], [], 4))

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from debiaspl.data import DataError
-from debiaspl.zeroshot.photos import open_photos
+from debiaspl.zeroshot.teacher import open_photos
 from tests.data.photos import write_folder
 from tests.zeroshot.models import LENGTH, SIZE, save_model
 

@@ -58,7 +58,7 @@ def test_texts_of_any_length_are_unit_vectors_and_do_not_change_each_other():
 def test_real_photographs_find_their_names(tmp_path):
     """Beside the test of the formula, one of the whole: weights, names and their order must belong together."""
     from debiaspl.zeroshot.conse import ConseTeacher
-    from debiaspl.zeroshot.photos import open_photos
+    from debiaspl.zeroshot.teacher import open_photos
     from tests.data.photos import photographs
 
     (tmp_path / "photos").mkdir()
