@@ -139,7 +139,7 @@ def _refused(recipes: Mapping[str, Recipe]) -> dict[str, str]:
             if is_frozen(recipe):
                 refuse_for_frozen(recipe, task.every_image())
             else:
-                Step(recipe, task, CPU)
+                Step(replace(recipe, precision="auto"), task, CPU)  # what it computes in is up to another device
         except NeedsPictures as error:
             refused[method] = str(error)
     return refused

@@ -157,6 +157,10 @@ def test_mistakes_are_found_before_anything_is_planned(tmp_path, monkeypatch, me
         planned(*methods, settings=settings)
 
 
+def test_what_a_gpu_alone_computes_in_can_be_planned():
+    assert planned("fixmatch", settings=["precision=bfloat16"]).methods["fixmatch"].precision == "bfloat16"
+
+
 def test_methods_are_compared_with_the_first(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("mine.py").write_text(MINE)
