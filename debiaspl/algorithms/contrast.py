@@ -82,8 +82,6 @@ class Contrast(nn.Module):
             similarity = self._without_empty(queries @ known.T / self.temperature, len(everyone))
             loss = F.cross_entropy(similarity, itself)
             if self.relations:
-                if len(everyone) < 2:
-                    raise ValueError("relations need at least 2 images in a batch, but found 1. Or use relations=0.")
                 near = self._without_empty(keys @ known.T / self.relation_temperature, len(everyone))
                 near = near.scatter(1, itself[:, None], NONE).softmax(-1)
                 loss = loss.lerp(F.cross_entropy(similarity, near), self.relations)

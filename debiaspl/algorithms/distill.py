@@ -101,12 +101,11 @@ class FinishedTeacher(InEvalMode):
     """
 
     facts: Tensor
-    network: Network | None
+    network: Network
     size: tuple[int, int]
 
     def __init__(self) -> None:
         super().__init__()
-        self.network = None
         self.register_buffer("facts", torch.empty(0, dtype=torch.uint8))
 
     def take(self, network: Network, facts: NetworkFacts) -> None:
@@ -118,8 +117,6 @@ class FinishedTeacher(InEvalMode):
                 value.data = value.data.contiguous(memory_format=torch.channels_last)
 
     def forward(self, images: Tensor) -> Tensor:
-        if self.network is None:
-            raise RuntimeError("the teacher has no weights yet. Call load_pretrained() or load_state_dict() first.")
         with torch.no_grad():
             if images.shape[2:] != self.size:
                 images = F.interpolate(images, self.size, mode="bilinear", antialias=True)

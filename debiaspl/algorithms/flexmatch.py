@@ -60,8 +60,6 @@ class FlexMatch(WeakToStrong):
         return self.threshold * status / (2 - status)
 
     def _remember(self, positions: Tensor, label: Tensor, confident: Tensor) -> None:
-        if len(positions) != len(label):
-            raise ValueError(f"{len(label)} images are unlabeled, but Batch.positions has {len(positions)} entries.")
         # In a small set a batch can contain an image twice: the later one counts, which scatter would not guarantee.
         positions, label = ranks.gathered(torch.stack([positions, label.where(confident, -1)], 1)).unbind(1)
         place = torch.arange(len(label), device=label.device).where(label >= 0, -1)

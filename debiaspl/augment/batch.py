@@ -26,8 +26,6 @@ def uniform(numbers: int, images: Tensor, generator: torch.Generator | None) -> 
     Each rank draws for the batches of all ranks and uses its own part: no two ranks share a number, their generators
     stay in the same state, and the views of an image do not depend on the number of ranks.
     """
-    if generator is not None and generator.device.type != images.device.type:
-        raise ValueError(f"the generator is on {generator.device}, expected torch.Generator({str(images.device)!r}).")
     everyone = ranks.count() * images.shape[0]
     drawn = torch.rand(numbers, everyone, generator=generator, device=images.device, dtype=torch.float64)
     return ranks.own_part(drawn, 1).contiguous()

@@ -97,8 +97,6 @@ class RandAugment:
     def apply(self, images: Tensor, draws: Draws) -> Tensor:
         """Apply the choices; nothing random is left."""
         check_images(images)
-        if draws.operation.shape[1] != images.shape[0]:
-            raise ValueError(f"there are draws for {draws.operation.shape[1]} images, but {len(images)} images.")
         if holds(images) and self.draws:
             from debiaspl.kernels.views_triton import operate
 

@@ -324,8 +324,4 @@ class Update:
 
     def load_momenta(self, state: Mapping[str, Tensor]) -> None:
         for name, momentum in self.momenta().items():
-            if state[name].shape != momentum.shape:
-                raise ValueError(
-                    f"momentum {name} has {state[name].numel()} numbers, expected {momentum.numel()}: another network."
-                )
             momentum.copy_(state[name])

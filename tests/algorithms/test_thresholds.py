@@ -145,11 +145,6 @@ def test_an_image_that_is_twice_in_a_batch_keeps_its_last_confident_label():
     assert algorithm.latest.tolist() == [-1, 1, 2, -1, -1]
 
 
-def test_a_batch_without_positions_is_refused():
-    with pytest.raises(ValueError, match=r"Batch.positions has 0 entries"):
-        FlexMatch(CLASSES, IMAGES).losses(models(), batch())
-
-
 def test_the_fairness_loss_has_the_papers_sign():
     """Minus a cross-entropy: a step down the loss lowers a class that the averages want more of than was found."""
     algorithm = FreeMatch(2)

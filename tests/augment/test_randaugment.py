@@ -163,11 +163,3 @@ def test_settings_are_obeyed() -> None:
 def test_wrong_settings_are_refused(change: dict[str, object], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         dataclasses.replace(RandAugment(), **change)  # type: ignore[arg-type]
-
-
-def test_draws_and_generators_of_something_else_are_refused() -> None:
-    preset, images = RandAugment.fixmatch(), photos(5)
-    with pytest.raises(ValueError, match="4 images"):
-        preset.apply(images, preset.draw(images[:4]))
-    with pytest.raises(ValueError, match=r"torch.Generator\('meta'\)"):
-        preset(torch.empty(2, 3, 8, 8, dtype=torch.uint8, device="meta"), seeded())

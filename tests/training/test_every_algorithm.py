@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 import pytest
 import torch
 
-from debiaspl.algorithms import ALGORITHMS, HINTED, STARTS, Algorithm, Batch, Models
+from debiaspl.algorithms import ALGORITHMS, HINTED, STARTS, Batch, Models
 from debiaspl.data import FewLabels, Task, load
 from debiaspl.debias import CORRECTIONS
 from debiaspl.training import Recipe, loop as loop_module, train
@@ -251,8 +251,6 @@ def test_it_says_what_it_is(name):
         assert pair.owner(setting) in ("algorithm", "correction")
     assert algorithm.teacher in ("student", "average")
     assert algorithm.teacher == "average" or not algorithm.needs_average
-    explained = "\n".join(parent.__doc__ for parent in algorithm.__mro__ if issubclass(parent, Algorithm))
-    assert [key for key in settings_of("algorithm", name) if f" {key}: " not in explained] == []
 
 
 on_a_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")

@@ -1,7 +1,6 @@
 """Algorithms and corrections from a user's own file: found, trained with, resumed, and never executed by reading."""
 
 import json
-import os
 import re
 import sys
 from dataclasses import replace
@@ -11,7 +10,7 @@ import pytest
 
 from debiaspl.data import DataError
 from debiaspl.encoders import NetworkFacts
-from debiaspl.training import Choice, Job, Recipe, RunError, train, train_all
+from debiaspl.training import Choice, Recipe, RunError, train
 from debiaspl.training.parts import build, settings_of
 from debiaspl.training.run import Run
 from debiaspl.training.settings import parse_settings
@@ -103,18 +102,6 @@ def test_an_algorithm_of_a_file_trains_to_the_same_bits_as_the_one_it_copies(min
     assert theirs[2:] == mine_[2:]
     train(replace(own, algorithm=Choice("mine.py:Mine", {**own.algorithm.settings, "scale": 0.0})), mine / "scaled")
     assert outcome(mine / "scaled")[0] != theirs[0]
-
-
-@pytest.mark.slow
-def test_worker_processes_load_the_file_by_themselves(mine):
-    """This process only writes the recipe down; the file says who executes it."""
-    (mine / "mine.py").write_text(MINE + "import os; os.mkdir(f'by-{os.getpid()}')\n")
-    recipe = replace(TINY, steps=3, algorithm=Choice("mine.py:Mine"))
-    ended = train_all([Job(recipe, mine / "run")], workers=1)
-    assert ended[0]["recipe"]["algorithm"]["name"] == "mine.py:Mine"
-    executed = [path.name for path in mine.glob("by-*")]
-    assert len(executed) == 1
-    assert executed != [f"by-{os.getpid()}"]
 
 
 @pytest.mark.slow

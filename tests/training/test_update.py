@@ -152,25 +152,6 @@ def averaged(values: list[torch.Tensor], decay: float) -> torch.Tensor:
     return found.reshape(values[0].shape).to(values[0].dtype)
 
 
-def test_exact_state_round_trip_and_momenta():
-    student, beside, average = pair()
-    update = Update(student, beside, average, 0.9, 0.01)
-    images = torch.randn(6, 1, 8, 8, generator=torch.Generator().manual_seed(2))
-    update(loss(student, beside, images), 0.1)
-    saved = {name: value.clone() for name, value in update.exact_state(student).items()}
-    momenta = {name: value.clone() for name, value in update.momenta().items()}
-    update(loss(student, beside, images), 0.1)
-    assert any(not torch.equal(value, saved[name]) for name, value in update.exact_state(student).items())
-    update.load_exact(student, saved)
-    update.load_momenta(momenta)
-    assert all(torch.equal(value, saved[name]) for name, value in update.exact_state(student).items())
-    assert all(torch.equal(value, momenta[name]) for name, value in update.momenta().items())
-    with pytest.raises(ValueError, match="network"):
-        update.load_momenta({name: value[:-64] for name, value in momenta.items()})
-    # The network computes with what was loaded, not with a copy of it.
-    assert torch.equal(dict(student.named_parameters())["head.weight"], saved["head.weight"])
-
-
 def test_parameters_begin_where_fast_kernels_want_them():
     student, beside, average = pair()
     Update(student, beside, average, 0.9, 0.01)
