@@ -49,9 +49,7 @@ def label_command(
         try:
             server = LabelServer(session, port)
         except OSError as error:
-            raise RunError(
-                f"port {port} cannot be used: {error.strerror}. Choose another --port, or leave it out."
-            ) from error
+            raise RunError(f"port {port} cannot be used: {error.strerror}. Choose another --port.") from error
         with server:
             if chosen is not None:
                 say(f"Meanwhile {chosen} encodes the images; features are kept in {kept}, for training too")

@@ -6,18 +6,19 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
 
 from debiaspl.data.listing import Listing
+from debiaspl.deploy import SavedModel
 from debiaspl.deploy.next import RANDOM, UNKNOWN, Learned, Pool, see_pool
+from debiaspl.features import FeatureTable
+from debiaspl.features.estimate import Estimate, estimate, held_out, suspects
 from debiaspl.label.table import Table
-
-if TYPE_CHECKING:
-    from torch import Tensor
-
-    from debiaspl.deploy import SavedModel
-    from debiaspl.features.estimate import Estimate
-    from debiaspl.photos.encoding import PhotoEncoding
+from debiaspl.photos.encoding import PhotoEncoding
+from debiaspl.training.process import find_device
 
 FIRST = 500
 """Images that are encoded before the first choice; each time after it, twice as many."""
@@ -51,23 +52,18 @@ class Doubt(NamedTuple):
 class Standing(NamedTuple):
     """What the labels so far are worth."""
 
-    estimate: "Estimate"
+    estimate: Estimate
     doubts: list[Doubt]
 
 
 def standing(
-    features: "Tensor",
+    features: Tensor,
     files: Sequence[str],
     classes: Sequence[str],
     answers: Mapping[str, str | None],
     asked: Mapping[str, str],
 ) -> Standing | None:
     """``features``, (N, D), are those of the ``files``. None with labels of less than two classes, or of all images."""
-    import torch
-
-    from debiaspl.features import FeatureTable
-    from debiaspl.features.estimate import estimate, held_out, suspects
-
     number = {name: place for place, name in enumerate(classes)}
     given = [number.get(answers.get(file) or "", -1) for file in files]
     known = [place for place, label in enumerate(given) if label >= 0]
@@ -88,8 +84,6 @@ def standing(
 @contextmanager
 def _one_thread() -> Iterator[None]:
     """Leaves a core to the page. Steps this small are not faster with two, and ten times slower if one is taken."""
-    import torch
-
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
@@ -190,17 +184,14 @@ def encoder_guide(listing: Listing, name: str, folder: Path, table: Table, class
     """Chooses images that cover most of those that are encoded. ``folder`` is where features are kept."""
 
     @cache
-    def encoding() -> "PhotoEncoding":
-        from debiaspl.photos.encoding import PhotoEncoding
-        from debiaspl.training.process import find_device
-
+    def encoding() -> PhotoEncoding:
         return PhotoEncoding(listing, name, find_device(None).type, folder)
 
     return Guide(lambda keys, watch: encoding().pool(keys, watch), listing.files, table, classes, FIRST, 1_000)
 
 
 def run_guide(
-    model: "SavedModel",
+    model: SavedModel,
     root: Path,
     files: Sequence[str],
     table: Table,

@@ -19,6 +19,8 @@ from debiaspl.data.file_names import FileNames
 from debiaspl.data.label_table import USUAL, Columns
 from debiaspl.data.listing import list_images, refuse_parts
 from debiaspl.data.text import DataError, check_class_names, composed, means_no_label
+from debiaspl.deploy import load_model
+from debiaspl.deploy.next import learned_by
 from debiaspl.encoders.efficientnet import NAME
 from debiaspl.encoders.network import lite0_is_installed
 from debiaspl.files import Busy, locked as lock_file, remove_leftovers
@@ -216,8 +218,6 @@ def open_session(
     path = Path(os.path.realpath(photos / "labels.csv" if labels is None else labels))
     model = None
     if run is not None:
-        from debiaspl.deploy import load_model
-
         model = load_model(run, network=network)
         classes = model.classes if classes is None else classes
     with locked(path):
@@ -232,8 +232,6 @@ def open_session(
             _take_over_class_folders(table, files, classes)
         guide: Guide | None = None
         if model is not None and run is not None:
-            from debiaspl.deploy.next import learned_by
-
             guide = run_guide(model, photos, files, table, classes, learned_by(run))
             encoder = getattr(model.network, "source", None)
         elif encoder is not None:
