@@ -29,24 +29,20 @@ def labeled_files(
     beside = photos / "labels.csv"
     if table is None and columns == USUAL:
         if run is None and not beside.is_file():
-            return _labels_of_folders(photos)
+            try:
+                listing = list_folder(photos)
+            except DataError:
+                return {}
+            labeled = _labels_in(listing)
+            return labeled if len(labeled) < len(listing.files) else {}
         known = None if run is None else labels_of_run(run, photos)
         if known or not beside.is_file():
             return None if known is None else {file: known[file] for file in files if file in known}
     names = FileNames(photos, files)
     rows, assumed = read_label_table(table or beside, columns)
     tell_assumed(table or beside, assumed)
-    labeled = {names.locate(row.name): row.label for row in rows if row.label is not None}
-    return {file: labeled[file] for file in files if file in labeled}
-
-
-def _labels_of_folders(photos: Path) -> dict[str, str]:
-    try:
-        listing = list_folder(photos)
-    except DataError:
-        return {}
-    labeled = _labels_in(listing)
-    return labeled if len(labeled) < len(listing.files) else {}
+    found = {names.locate(row.name): row.label for row in rows if row.label is not None}
+    return {file: found[file] for file in files if file in found}
 
 
 def _labels_in(listing: Listing) -> dict[str, str]:

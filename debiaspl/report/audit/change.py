@@ -36,7 +36,7 @@ def change(predictions: Predictions, strength: float) -> Change | None:
     scores = predictions.scores
     if scores is None:
         return None
-    label, confidence = corrected(scores, mean_prediction(scores), strength)
+    label, confidence = corrected(scores, strength)
     rows = np.flatnonzero(label != predictions.label)
     truth, accuracy = predictions.truth, None
     if truth is not None:
@@ -52,24 +52,17 @@ def change(predictions: Predictions, strength: float) -> Change | None:
     )
 
 
-def mean_prediction(scores: Scores) -> NDArray[np.float64]:
-    """How often the model predicts each class, by its raw probabilities."""
-    total = np.zeros(scores.num_classes)
-    for rows in scores.parts():
-        total += scores.probabilities(rows).sum(0, dtype=np.float64)
-    return total / len(scores)
-
-
-def corrected(
-    scores: Scores, prior: NDArray[np.float64], strength: float
-) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Labels and confidences as in training: ``Debiaser`` with this prior."""
+def corrected(scores: Scores, strength: float) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Labels and confidences as in training: ``Debiaser`` with the mean of the raw probabilities as its prior."""
     import torch
 
     from debiaspl.debias import Debiaser
 
+    total = np.zeros(scores.num_classes)
+    for rows in scores.parts():
+        total += scores.probabilities(rows).sum(0, dtype=np.float64)
     debiaser = Debiaser(scores.num_classes, strength)
-    debiaser.prior.copy_(torch.from_numpy(prior))
+    debiaser.prior.copy_(torch.from_numpy(total / len(scores)))
     label, confidence = np.empty(len(scores), np.int64), np.empty(len(scores))
     for rows in scores.parts():
         best = debiaser.probabilities(torch.from_numpy(scores.logits(rows))).max(-1)
