@@ -44,7 +44,7 @@ class Method:
 
     @property
     def supervised(self) -> bool:
-        return bool(self.runs[0].recipe.algorithm.name == "supervised")
+        return self.runs[0].recipe.algorithm.name == "supervised"
 
     @property
     def is_start(self) -> bool:
@@ -64,17 +64,15 @@ class Method:
         """Mean over seeds; its spread for several, and Wilson's interval for one."""
         results = self.ended()
         numbers = summary([float(one["accuracy"]) for one in results])
-        if numbers is None:
-            return None
         interval = accuracy_interval(results[0]) if len(results) == 1 else None
-        return {"mean": numbers["mean"], "deviation": numbers["deviation"], "interval": interval, "seeds": len(results)}
+        return numbers and numbers | {"interval": interval, "seeds": len(results)}
 
     def difference(self, other: "Method") -> dict[str, Any] | None:
         """Accuracy minus the other's, seed by seed, and its test; None without a common seed."""
         mine, theirs = self._by_seed(), other._by_seed()
         both = [mine[seed] - theirs[seed] for seed in mine if seed in theirs]
         numbers = summary(both)
-        return None if numbers is None else numbers | paired_test(both, finest=1 / self.ended()[0]["test"])
+        return numbers and numbers | paired_test(both, finest=1 / self.ended()[0]["test"])
 
     def mean(self, name: str) -> float | None:
         """Mean over seeds of a number of the results; None if no run has it."""
