@@ -75,33 +75,6 @@ def test_ties_zeros_of_both_signs_infinities_and_nans_choose_as_torch_does(dtype
 
 
 @on_triton
-@pytest.mark.parametrize(
-    ("window", "chosen"),
-    [
-        ((2.0, 2.0, 2.0, 2.0), 0),
-        ((1.0, 2.0, 2.0, 1.0), 1),
-        ((1.0, 0.0, 2.0, 2.0), 2),
-        ((-0.0, 0.0, -0.0, 0.0), 0),
-        ((-INF, -INF, -INF, -INF), 0),
-        ((NAN, INF, 1.0, 2.0), 0),
-        ((NAN, 1.0, NAN, 2.0), 2),
-        ((NAN, NAN, NAN, NAN), 3),
-    ],
-)
-def test_the_pixel_that_is_chosen(window, chosen):
-    """By hand; two channels and two windows, of which the second is the one that is looked at."""
-    features = torch.zeros(1, 2, 2, 4)
-    features[0, 1, :, 2:] = torch.tensor(window).view(2, 2)
-    push = torch.tensor([[[[1.0, 2.0]], [[3.0, 4.0]]]])
-    pooled, gradient = both_ways(pool.fused, tensor(features), tensor(push))
-    assert torch.equal(bits(pooled[0, 1, 0, 1].cpu()), bits(torch.tensor(window[chosen])))
-    expected = torch.zeros(4)
-    expected[chosen] = 4.0
-    assert torch.equal(gradient[0, 1, :, 2:].flatten().cpu(), expected)
-    assert gradient.sum().item() == 1 + 2 + 3 + 4
-
-
-@on_triton
 def test_a_gradient_in_any_order_of_memory_is_taken():
     features = tensor(torch.randn(2, 12, 4, 4, generator=torch.Generator().manual_seed(2)))
     usual = torch.randn(2, 12, 2, 2, generator=torch.Generator().manual_seed(3)).to(DEVICE)

@@ -10,7 +10,9 @@ import torch
 from debiaspl.data import FewLabels, LazyImages, Task, load
 from debiaspl.data.open import read_place, with_test_set
 from debiaspl.models import scale
-from debiaspl.training import Recipe, RunError, train
+from debiaspl.recipes import RECIPES
+from debiaspl.report.runs import read_run, runs_values
+from debiaspl.training import Recipe, RunError, monitor, train
 from debiaspl.training.group import ALONE
 from debiaspl.training.monitor import SAMPLE, Health, effective_rank, interval, sample, spread, verdict
 from debiaspl.training.step import Step
@@ -19,7 +21,7 @@ from tests.ranks import on_ranks
 from tests.reference import spread as slow
 from tests.training.test_shared_evaluation import Counted
 from tests.training.test_stream import recipe as of_photos
-from tests.training.tiny import EAGER, TINY, changed, log, outcome, results
+from tests.training.tiny import EAGER, TINY, changed, log, outcome, results, train_until
 
 START = changed(TINY, "algorithm=moco", "correction=none", "memory=32", "per_class=2")
 CPU = torch.device("cpu")
@@ -208,3 +210,35 @@ def test_features_that_are_all_alike():
     assert effective_rank(alike) == 0
     assert spread(alike) == pytest.approx(0, abs=1e-12)
     assert spread(torch.zeros(6, 4)) == 0  # a direction that is nowhere
+
+
+def test_a_warning_is_told_in_the_log_the_results_the_terminal_and_the_report(tmp_path, capsys, monkeypatch):
+    said = {"kind": "collapsing", "fact": "The features are collapsing."}
+    monkeypatch.setattr(monitor, "verdict", lambda history, *_: said if history[-1]["step"] >= 6 else None)
+    recipe = changed(START, "health_every=3", "algorithm.temperature=0.3")
+    train(recipe, tmp_path / "whole")
+    told = capsys.readouterr().err
+    train_until(8, recipe, tmp_path / "run")  # the warning is in the log, and in the checkpoint that it goes on from
+    train(recipe, tmp_path / "run", resume=True)
+    assert outcome(tmp_path / "run") == outcome(tmp_path / "whole")
+    (warning,) = results(tmp_path / "whole")["warnings"]
+    assert warning == {"step": 6, **said, "todo": warning["todo"]}
+    assert "temperature" in warning["todo"]
+    assert [line["step"] for line in log(tmp_path / "whole") if "warning" in line] == [6]
+    assert told == f"warning: tiny, step 6: {warning['fact']} {warning['todo']}\n"  # and said once
+    page = runs_values([read_run(tmp_path / "whole")], RECIPES)
+    assert [page["findings"][0][name] for name in ("part", "fact")] == ["health", warning["fact"]]
+    assert page["runs"][0]["curves"]["health"]["step"] == [0, 3, 6, 9, 12]
+
+
+@pytest.mark.slow(seconds=20)
+def test_a_whole_collapse_is_told(tmp_path, capsys):
+    """A labeled image a step at a high learning rate: in the end all images are alike. Labels count for nothing beside
+    a contrast from which as good as all pseudo-labels are kept away."""
+    settings = ("algorithm=contrastmatch", "labels_from=0.99", "relations=1", "relation_temperature=0.02")
+    sizes = ("unlabeled_batch=128", "labeled_batch=1", "network.width=8", "per_class=10", "steps=200")
+    average = ("average_decay=0.95", "average_statistics=true", "correction=none", "checkpoint_every=100")
+    recipe = changed(TINY, *settings, *sizes, *average, "learning_rate=0.2", "health_every=10")
+    bad = train(recipe, tmp_path / "bad")
+    assert bad["warnings"][-1]["kind"] == "collapsed"
+    assert len(bad["warnings"]) == capsys.readouterr().err.count("warning: ") <= 2

@@ -165,16 +165,6 @@ def test_two_processes_do_not_train_in_one_folder(tmp_path):
     train(TINY, tmp_path / "run", resume=True)
 
 
-def test_a_run_on_other_data_is_not_resumed(tmp_path):
-    data = write_folder(tmp_path / "photos")
-    recipe = changed(TINY, f"data={data}", "image_size=16", "per_class=2")
-    train(recipe, tmp_path / "run")
-    (tmp_path / "run" / "results.json").unlink()
-    (data / "china" / "another.jpg").write_bytes((data / "china" / "0001.jpg").read_bytes())
-    with pytest.raises(RunError, match="images or labels"):
-        train(recipe, tmp_path / "run", resume=True)
-
-
 @pytest.mark.slow
 def test_a_streamed_run_in_a_terminal_saves_on_ctrl_c(tmp_path, command):
     """Ctrl-C reaches the whole process group, the reading workers too."""

@@ -13,13 +13,12 @@ from debiaspl.data import LazyImages
 from debiaspl.data.open import read_place
 from debiaspl.debias import ranks
 from debiaspl.models import Network
-from debiaspl.training import RunError, train
+from debiaspl.training import RunError
 from debiaspl.training.classifier import mean_features
 from debiaspl.training.evaluate import evaluate, predict_all
 from debiaspl.training.group import ALONE, Group, Ranks
 from debiaspl.training.parts import PARTS
 from tests.ranks import on_ranks
-from tests.training.tiny import TINY, changed
 
 IMAGES, BATCH = 23, 5
 BAD = [7, *range(15, 20)]
@@ -129,13 +128,3 @@ def test_a_rank_that_fails_ends_those_that_wait_for_it(photos):
     failed, waited = on_ranks(2, one_fails, photos)
     assert failed == "no room"
     assert waited.startswith("another rank has")
-
-
-def test_a_run_shares_all_that_it_predicts(tmp_path, monkeypatch):
-    """Features for the classifier, then the test set: after steps 6 and 12 and at the end, which validates too."""
-    asked: list[bool] = []
-    gather = Group.everyone
-    monkeypatch.setattr(Group, "everyone", lambda self, own: (asked.append(self is not ALONE), gather(self, own))[1])
-    settings = "per_class=2", "validation=0.5", "evaluate_every=6", "correction=causal-norm"
-    train(changed(TINY, *settings), tmp_path / "run")
-    assert asked == [True] * (2 + 2 + 3)

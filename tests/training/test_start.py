@@ -182,8 +182,8 @@ def test_a_class_without_labels_is_never_chosen():
 
 @pytest.mark.slow(seconds=15)
 def test_features_that_are_learned_without_labels_tell_digits_apart(tmp_path):
-    """Ten labels a class. A loss that teaches nothing, or a collapse, is no better than random weights. MoCo and SimCLR
-    are in test_collapse.py."""
+    """Ten labels a class. A loss that teaches nothing, or a collapse, is no better than random weights. MoCo is
+    in tests/recipes/test_start.py."""
     size = ("unlabeled_batch=128", "labeled_batch=1", "network.width=8", "per_class=10")
     average = ("average_decay=0.95", "average_statistics=true")
     swav = ("steps=400", "learning_rate=0.03", "prototypes=64", "code_temperature=0.02")
