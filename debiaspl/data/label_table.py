@@ -84,7 +84,6 @@ class LabelText:
     rows: tuple[CsvRow, ...]
     """All other rows, including blank ones."""
     names: tuple[str, ...]
-    """Names of all columns."""
     places: tuple[int, int]
     """Numbers of the file column and of the label column."""
     separator: str

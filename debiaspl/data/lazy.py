@@ -77,7 +77,6 @@ class LazyImages(StoredImages):
 
     files: Files
     positions: Tensor
-    """Indices of the files, in order."""
     size: tuple[int, int]
     """Height and width of all images."""
     channels: int = 3

@@ -25,7 +25,6 @@ _PARTS = frozenset(
     ("train", "training", "val", "valid", "validation", "dev", "eval", "evaluation", "test", "testing", "holdout")
 )
 TABLE = "labels.csv"
-"""The folder's own table of labels."""
 MOST_LOOKED_AT, MOST_COMPARED = 20_000, 2_000
 """Labeled photos whose sizes are looked at, and those of equal size and different labels that are compared."""
 _FOLDER, _IMAGE = "a folder", "an image"

@@ -33,7 +33,6 @@ class PackedImages(StoredImages):
 
     path: Path
     positions: Tensor
-    """Indices of the images, in order."""
     picture: tuple[int, int, int]
     """Channels, height and width."""
 

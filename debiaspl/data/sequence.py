@@ -14,7 +14,6 @@ from debiaspl.data.lazy import room_for
 from debiaspl.data.text import DataError
 
 IMAGES, LABELS = ("image", "img"), ("label", "labels", "fine_label")
-"""Usual names of the columns."""
 
 
 def read_sequence(

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from debiaspl.data import UNLABELED, DataError, ImageSet
+from debiaspl.data.lazy import Progress, unseen
 from debiaspl.data.listing import Listing, list_images
 from debiaspl.data.manifest import ABOUT, add_to_manifest, alone_in, read_manifest, regular_file
 from debiaspl.data.text import is_utf8, shown
@@ -24,7 +25,6 @@ from debiaspl.files import FileError, digest_of_file, parse_json, write_json, wr
 from debiaspl.models import Seen
 from debiaspl.training.process import find_device
 
-Progress = Callable[[int, int], None]
 Watch = Callable[[list[Prediction]], None]
 NOT_UTF8 = "its name is not UTF-8, which Parquet cannot store; CSV can"
 
@@ -53,7 +53,7 @@ def predict_folder(
     out: Path,
     probabilities: bool = False,
     image_prefix: str | None = None,
-    progress: Progress = lambda done, total: None,
+    progress: Progress = unseen,
     watch: Watch = lambda rows: None,
     features: Path | None = None,
 ) -> Predicted:
@@ -148,7 +148,7 @@ def predict_parts(
     features: Path | None = None,
     network: str | None = None,
     device: str | None = None,
-    progress: Progress = lambda done, total: None,
+    progress: Progress = unseen,
 ) -> int:
     """Predict many photos into numbered tables: a manifest of names is written first, and table k has line k of it.
 

@@ -13,7 +13,7 @@ import os
 import tempfile
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import lru_cache, partial
 from pathlib import Path
@@ -26,7 +26,7 @@ from torch import Tensor
 from debiaspl._processes import usable_cores
 from debiaspl.data import DataError, ImageSet
 from debiaspl.data.decode import BadImage, decode
-from debiaspl.data.lazy import FolderFiles, LazyImages
+from debiaspl.data.lazy import FolderFiles, LazyImages, Progress, unseen
 from debiaspl.data.manifest import add_to_manifest, alone_in, encoders_in, read_manifest
 from debiaspl.data.text import shown
 from debiaspl.encoders.encoder import Encoder
@@ -42,8 +42,6 @@ AHEAD = 64
 """Images that threads read ahead of the encoder."""
 MAPPED = 2**30
 """In bytes: larger tables of features lie in a file without a name, of which the system keeps in memory what fits."""
-Watch = Callable[[int, int], None]
-"""Called with the number of images done and the total."""
 
 
 Part = tuple[int, int]
@@ -59,9 +57,7 @@ class ImageFeatures(NamedTuple):
     """Index -> why an image could not be read; its row is zeros."""
 
 
-def features_of(
-    images: ImageSet, encoder: Encoder, folder: Path | str, watch: Watch = lambda done, total: None
-) -> ImageFeatures:
+def features_of(images: ImageSet, encoder: Encoder, folder: Path | str, watch: Progress = unseen) -> ImageFeatures:
     """Features of every image; those that ``folder`` has for this encoder and image size are not computed again.
     ``watch`` is called after every batch. If it raises, to stop, what is done is kept."""
     encoding = Encoding(images, encoder, Path(folder), watch)
@@ -88,12 +84,7 @@ class Encoding:
     """Where features are gathered, in the order of the images, if they are."""
 
     def __init__(
-        self,
-        images: ImageSet,
-        encoder: Encoder,
-        folder: Path,
-        watch: Watch = lambda done, total: None,
-        half: bool = False,
+        self, images: ImageSet, encoder: Encoder, folder: Path, watch: Progress = unseen, half: bool = False
     ) -> None:
         names = images.ids
         if len(set(names)) != len(names):

@@ -28,7 +28,6 @@ from debiaspl.training.settings import split_assignments
 AGAIN = "train_photos(..., resume=True)"
 """How to resume a stopped run from Python."""
 NETWORKS = {"small": "A small network", "resnet9": "A ResNet-9"}
-"""Networks as they are printed."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,10 +39,8 @@ class PhotoPlan:
     """Of the run itself, with the labels that it holds out."""
     check: Check
     place: Path
-    """The run's folder."""
     device: str
     encoder: Encoder | None = None
-    """A pretrained network with its weights."""
     start: Recipe | None = None
     """Features that are learned without labels before."""
     first: Recipe | None = None

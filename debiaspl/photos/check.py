@@ -34,7 +34,6 @@ class Check:
     all_in_turn: bool
     """Whether each part is held out once, by a run of its own; else one part, by the run itself."""
     labels: int
-    """Labels that are checked."""
 
     def words(self) -> str:
         """A sentence for the user, printed before training."""
@@ -69,11 +68,8 @@ class Outcome:
     """The models to compare with, and, last, the run itself."""
     check: Check
     chosen: Candidate
-    """The one that is used."""
     results: dict[str, Any]
-    """Of the run itself."""
     model: SavedModel | None = None
-    """The model, where it is in memory."""
 
     @property
     def baseline(self) -> Candidate | None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import torch
 
 from debiaspl.data import UNLABELED, ImageSet
-from debiaspl.data.lazy import left_in_files
+from debiaspl.data.lazy import Progress, left_in_files
 from debiaspl.data.listing import Listing
 from debiaspl.data.manifest import read_manifest, stored_for
 from debiaspl.data.open import list_place
@@ -15,7 +15,7 @@ from debiaspl.data.shards import holds_shards
 from debiaspl.deploy.next import Pool
 from debiaspl.deploy.on_ray import run_on_ray
 from debiaspl.encoders import features_of, load_encoder
-from debiaspl.encoders.encoding import Encoding, Part, Watch
+from debiaspl.encoders.encoding import Encoding, Part
 from debiaspl.encoders.feature_folder import FEATURES, FeatureFolder
 from debiaspl.photos.api import encoder_or_none
 from debiaspl.photos.survey import Photos, median_side
@@ -40,14 +40,14 @@ class PhotoEncoding:
         self.images: ImageSet = left_in_files(listing, min(photos.side, self.encoder.image_size))
         self.folder = folder
 
-    def pool(self, rows: Sequence[int], watch: Watch) -> tuple[list[int], Pool, dict[int, str]]:
+    def pool(self, rows: Sequence[int], watch: Progress) -> tuple[list[int], Pool, dict[int, str]]:
         """Those of these photos that can be read, with their features; and why others cannot. ``watch`` is called with
         the number of photos done and the total; if it raises, what is done is kept."""
         values, skipped = features_of(self.images.select(rows), self.encoder, self.folder, watch)
         read = [place for place in range(len(rows)) if place not in skipped]
         return [rows[place] for place in read], Pool(values[read]), {rows[at]: why for at, why in skipped.items()}
 
-    def encode(self, part: Part, half: bool, watch: Watch, on_ray: bool = False) -> tuple[int, dict[str, str]]:
+    def encode(self, part: Part, half: bool, watch: Progress, on_ray: bool = False) -> tuple[int, dict[str, str]]:
         """Compute a part of the features; returns how many photos it has, and why some cannot be read."""
         encoding = Encoding(self.images, self.encoder, self.folder, watch, half)
         if on_ray:

@@ -20,7 +20,6 @@ FEWEST_IMAGES = 10
 LOOKED_AT = 32
 """How many photos are opened to see their size."""
 NAMED = 5
-"""Groups of classes that a message names."""
 NOT_YET = frozenset(
     ("rest", "remaining", "todo", "tolabel", "tobelabeled", "tobelabelled", "unsorted", "unclassified", "uncategorized")
 )
@@ -40,7 +39,6 @@ class Photos:
     side: int
     """The median shorter side of the photos, in pixels."""
     columns: Columns = USUAL
-    """The names of the table's columns."""
     folders: bool = False
     """Whether class folders are labels too, for photos without a label in the table."""
     passed_over: tuple[str, ...] = ()

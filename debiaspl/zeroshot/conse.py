@@ -24,7 +24,6 @@ from debiaspl.zeroshot.teacher import CHUNK, EncodingTeacher
 TOP = 10
 """Number of classes that are averaged; the paper's ConSE(10)."""
 BATCH = 128
-"""Texts per batch."""
 TEMPERATURE = 0.05
 """The temperature with which sentence encoders of this family are trained: a scale of 20."""
 

@@ -43,7 +43,6 @@ class ZeroShotOutcome:
     rows: list[Row]
     """The teacher, then its students."""
     used: HandedOut
-    """Whose predictions are handed out, and why."""
 
     @property
     def teacher_is_used(self) -> bool:
@@ -65,11 +64,9 @@ class Experiment:
     labels: Path | None = None
     """A few labels from a person; then the teacher only helps where the student is not confident."""
     columns: Columns = USUAL
-    """Names of the columns in tables of labels."""
     features: Path | None = None
     """Where features are kept; by default beside the folder."""
     images: ImageSet | None = None
-    """The photos, if they are opened already."""
     per_class: int = PER_CLASS
     """How many of the most confident predictions of each predicted class become labels."""
 

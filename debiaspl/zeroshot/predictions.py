@@ -53,9 +53,7 @@ class Predictions:
     """float32, (N, C), on the CPU; rows sum to 1."""
     classes: tuple[str, ...]
     ids: tuple[str, ...]
-    """One name per image."""
     teacher: str
-    """The name of the teacher, for a table."""
     skipped: dict[str, str] = field(default_factory=dict)
     """Images that could not be read, with the reason."""
 

@@ -28,7 +28,6 @@ HINTED = 0.4
 labels of a training without any."""
 FOLDS = 3
 FIXMATCH, DEBIASPL, TAUGHT = "fixmatch", "debiaspl", "taught"
-"""Names of the students."""
 WHOLE = "To train a whole network with the teacher's labels: debiaspl train PHOTOS --labels OUT/labels.csv"
 GIVEN = {
     "data": "a student learns from the photos",

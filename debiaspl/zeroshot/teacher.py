@@ -20,7 +20,6 @@ from debiaspl.encoders.text import TextSide
 Progress = Callable[[str, int, int | None], None]
 """Called with the current activity, the amount done, and the total; an activity ends where both are equal."""
 CHUNK = 4096
-"""Vectors that are classified at a time."""
 SMALL = 128
 """Side to which an encoder of any size enlarges small photos at most: four times as fast, for a small loss."""
 
@@ -56,7 +55,6 @@ class Teacher(Protocol):
     note: str
     """For the foot of a table: its pre-training data."""
     default_templates: str
-    """The default set of templates."""
 
     def predict(
         self, images: ImageSet, classes: Sequence[str], templates: Sequence[str], progress: Progress = no_progress
@@ -70,7 +68,6 @@ class EncodingTeacher(ABC):
     name: str
     encoder: Encoder
     folder: Path
-    """Where features are kept."""
     vectors: Tensor
     """(N, D), of the images that were predicted last."""
 

@@ -28,9 +28,7 @@ from debiaspl.zeroshot.predictions import Predictions
 from debiaspl.zeroshot.teacher import EncodingTeacher
 
 SAMPLE = 2000
-"""Number of images used, evenly spaced."""
 LEAST_IMAGES = 50
-"""Smallest number of images for a verdict."""
 PROMPTS = ("name", "general", "satellite", "texture")
 """Sets of templates for the comparison, without the one that the predictions use."""
 GOOD, DOUBTFUL, CHANCE = "good", "doubtful", "at chance"
@@ -51,9 +49,7 @@ class TeacherVerdict:
     decided: float
     prompts: float
     never: tuple[str, ...]
-    """Classes that are never predicted."""
     images: int
-    """Number of images used."""
 
     @property
     def clarity(self) -> float:
