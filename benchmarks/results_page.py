@@ -117,7 +117,7 @@ def protocols() -> list[tuple[str, list[Cell]]]:
     """``500/4000, CIFAR-10`` and its cells."""
     found: dict[str, list[Cell]] = {}
     for cell in CELLS.values():
-        if cell.kind == "two-tails":
+        if cell.protocol.name == "two-tails":
             sizes = cell.protocol.settings
             title = f"{sizes['labeled_max']}/{sizes['unlabeled_max']}, {cell.data.upper().replace('CIFAR', 'CIFAR-')}"
             found.setdefault(title, []).append(cell)

@@ -295,5 +295,4 @@ def predict_weak(models: Models, weak: Sequence[Tensor]) -> tuple[Tensor, ...]:
 
 
 def in_one_pass(model: Network, views: Sequence[Tensor]) -> tuple[Tensor, ...]:
-    """Logits of several views from one pass."""
     return torch.split(model(torch.cat(list(views))), [len(images) for images in views])

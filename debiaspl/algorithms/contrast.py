@@ -63,7 +63,6 @@ class Contrast(nn.Module):
         return loss
 
     def queries(self, features: Tensor) -> Tensor:
-        """Queries: unit vectors of the student's features."""
         return unit(self.projector(features))
 
     @torch.no_grad()
@@ -88,7 +87,6 @@ class Contrast(nn.Module):
         return loss
 
     def remember(self, everyone: Tensor) -> None:
-        """Store these keys for later steps."""
         if self.memory:
             write_over_oldest(self.written, (self.remembered, everyone))
 
@@ -140,7 +138,6 @@ class AveragedHead(nn.Module):
 
     @torch.no_grad()
     def follow(self, head: nn.Module) -> None:
-        """Update the average with the head's current values."""
         for value, now in zip(self.head.buffers(), head.parameters(), strict=True):
             value.lerp_(now.to(value.dtype), 1 - self.decay)
 

@@ -109,7 +109,6 @@ class FinishedTeacher(InEvalMode):
         self.register_buffer("facts", torch.empty(0, dtype=torch.uint8))
 
     def take(self, network: Network, facts: NetworkFacts) -> None:
-        """Copy this network, to the device of this module."""
         self.facts = torch.tensor(list(facts.text.encode()), dtype=torch.uint8, device=self.facts.device)
         self.size, self.network = facts.size, as_buffers(network).to(self.facts.device)
         for value in self.network.buffers():

@@ -69,7 +69,6 @@ class FreeMatch(WeakToStrong):
         self.global_threshold.lerp_(means[-1], 1 - self.decay)
 
     def thresholds(self) -> Tensor:
-        """Threshold of each class, (C,)."""
         return self.global_threshold * self.marginal / self.marginal.max()
 
     def _fairness(self, logits_strong: Tensor, keep: Tensor) -> Tensor:

@@ -82,8 +82,6 @@ def _windows(side: int, border: int, device: torch.device) -> Tensor:
 
 @dataclass(frozen=True)
 class ImageViews:
-    """Views of uint8 images, (N, C, H, W)."""
-
     flip_and_crop: Weak
     change: Callable[[Tensor, torch.Generator], Tensor]
     """Turns a weak view into a strong one."""

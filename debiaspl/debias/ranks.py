@@ -26,14 +26,12 @@ def alone() -> Iterator[None]:
 
 
 def count() -> int:
-    """Number of ranks."""
     if _alone:
         return 1
     return distributed.get_world_size() if distributed.is_available() and distributed.is_initialized() else 1
 
 
 def own() -> int:
-    """Number of this rank, from 0."""
     return distributed.get_rank() if count() > 1 else 0
 
 

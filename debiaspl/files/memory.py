@@ -22,7 +22,6 @@ def fits(size: float) -> bool:
 
 
 def gigabytes(size: float) -> str:
-    """A size as text for messages."""
     return f"{size / 1e9:,.1f} GB" if size >= 5e7 else f"{size / 1e6:,.1f} MB"
 
 

@@ -81,7 +81,6 @@ class FurtherHead(nn.Module):
 
 
 def further_heads(module: nn.Module) -> list[FurtherHead]:
-    """All further heads inside an algorithm, at any depth."""
     return [part for part in module.modules() if isinstance(part, FurtherHead)]
 
 

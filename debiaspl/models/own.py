@@ -131,7 +131,6 @@ def is_own(name: str) -> bool:
 
 
 def own_builder(name: str) -> OwnBuilder | None:
-    """What was allowed under this name."""
     return _known.get(_key(name))
 
 

@@ -50,7 +50,6 @@ class ResNet(Network):
         initialise(self)
 
     def stem(self, images: Tensor) -> Tensor:
-        """The first convolution and pooling."""
         normal = images * self.gain.to(images.dtype) + self.offset.to(images.dtype)
         return F.max_pool2d(F.relu(self.bn1(self.conv1(normal))), 3, stride=2, padding=1)
 
@@ -62,8 +61,6 @@ class ResNet(Network):
 
 
 class Basic(nn.Module):
-    """Two 3x3 convolutions and a shortcut."""
-
     widening = 1
 
     def __init__(self, incoming: int, width: int, stride: int, norm_momentum: float) -> None:

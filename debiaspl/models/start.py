@@ -173,7 +173,6 @@ def _read(path: Path) -> Any:
 
 
 def _prefix(tensors: Mapping[str, Tensor], path: Path) -> str:
-    """Prefix of the tensor names of the trained network."""
     first = SIGNS[0]
     prefixes = [name.removesuffix(first) for name in tensors if name.endswith(first)]
     prefixes = [prefix for prefix in prefixes if f"{prefix}{SIGNS[1]}" in tensors]

@@ -45,7 +45,6 @@ class AlgorithmRow(NamedTuple):
 
 
 def algorithm_list() -> list[AlgorithmRow]:
-    """Every algorithm that a recipe can name."""
     return [_row(name, group, made) for group in GROUPS for name, made in getattr(algorithms, group).items()]
 
 
@@ -72,6 +71,5 @@ def _about(made: type[Algorithm]) -> str:
 
 
 def _paper(made: type[Algorithm]) -> str:
-    """The first (authors, year)."""
     found = re.search(r"\((?:[^()]*: )?([^():]*\b(?:19|20)\d\d)\)", _first_line(made))
     return found[1] if found else ""

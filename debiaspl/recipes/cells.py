@@ -40,11 +40,6 @@ class Cell:
     papers: Mapping[str, float] = field(default_factory=dict)
     """Method -> the paper's number."""
 
-    @property
-    def kind(self) -> str:
-        """``few-labels``, ``long-tail``, ``two-tails``, ``mismatch`` or ``label-share``."""
-        return self.protocol.name
-
     def base(self, length: str) -> Recipe:
         """The recipe of its default method, without settings of its own."""
         if length not in self.lengths:
@@ -85,7 +80,7 @@ SETTINGS: dict[tuple[str, str, str], dict[str, Any]] = {
     ("imagenet-1pct", "paper", "scripts"): {**_SCRIPTS, "cld_weight": 0.3},
     ("imagenet-0.2pct", "paper", "scripts"): {**_SCRIPTS, "cld_weight": 0.1},
 }
-"""(cell, kind of cell or *; length; method or *) -> what differs from the length's settings. More specific ones come
+"""(cell, protocol or *; length; method or *) -> what differs from the length's settings. More specific ones come
 later and win."""
 VARIANTS = {"multiview": "debiaspl", "scripts": "debiaspl"}
 """Methods that are another one with settings of a cell: the paper's variants on ImageNet."""
@@ -96,7 +91,7 @@ def settings_for(cell: Cell, length: str, method: str) -> dict[str, Any]:
     return {
         key: value
         for (where, when, what), settings in SETTINGS.items()
-        if where in ("*", cell.kind, cell.name) and when == length and what in ("*", method)
+        if where in ("*", cell.protocol.name, cell.name) and when == length and what in ("*", method)
         for key, value in settings.items()
     }
 

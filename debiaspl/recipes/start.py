@@ -91,7 +91,7 @@ def start_of_cell(cell: Cell, method: str = "moco") -> Recipe:
     if name.startswith(cell.name):
         about = cell.about
         start = replace(start, protocol=cell.protocol, steps=40_000, cost=TAIL_COST)
-        if cell.kind == "long-tail":
+        if cell.protocol.name == "long-tail":
             start = start.changed(labeled_also_unlabeled=True)
     if method != start.algorithm.name:
         start, name = with_method(start, method), f"{name}-{method}"

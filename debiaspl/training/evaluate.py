@@ -127,7 +127,6 @@ End = Callable[[Predict, Task], Ending]
 
 
 def on_the_test_set(predict: Predict, task: Task) -> Ending:
-    """Measure the model on the test set."""
     found, text, more = predict(task.test), "the averaged weights after the last step, on the test set", {}
     if task.test.ids == task.labeled.ids:
         text = "the labels it was trained with, because there are no others: this says nothing about other images"

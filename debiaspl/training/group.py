@@ -42,7 +42,6 @@ class Group:
         return asked
 
     def largest(self, value: int) -> int:
-        """The largest value of all ranks."""
         return value
 
     def from_first(self, value: Value) -> Value:
@@ -106,7 +105,6 @@ class Ranks(Group):
         return {name: text for one in everyone for name, text in one.items()} if self.first else {}
 
     def forget(self) -> None:
-        """Release the group."""
         self._hosts = None
 
     @contextmanager

@@ -6,10 +6,10 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Self, TextIO
+from typing import Any, TextIO
 
 from debiaspl._checks import extra
 from debiaspl._printable import printable, prose
@@ -40,7 +40,7 @@ def _record(line: str, number: int, path: Path) -> dict[str, Any]:
     raise RunError(f"line {number:,} of {path} is damaged: no record of a step. Remove it, and use --resume.")
 
 
-class Log:
+class Log(AbstractContextManager["Log"]):
     """``log.jsonl``: one line per ``log_every`` steps. Its length is in the checkpoint, so that a resumed run can drop
     the lines after it. If the file is shorter, lines were lost, and the complete ones that are left are kept."""
 
@@ -81,15 +81,12 @@ class Log:
         except OSError as error:
             raise RunError(f"could not write {self.path}: {error.strerror or error}.") from error
 
-    def __enter__(self) -> Self:
-        return self
-
     def __exit__(self, *error: object) -> None:
         self._file.close()
 
 
 @dataclass
-class ProgressLine:
+class ProgressLine(AbstractContextManager["ProgressLine"]):
     """Shows step, losses, share of kept labels, distance of the prior from the true shares, state of the features and
     remaining time, on one line of a terminal. Elsewhere it prints a line a minute."""
 
@@ -158,9 +155,6 @@ class ProgressLine:
     def _erase(self) -> None:
         if self._drawn:
             print(ERASE, end="", file=self.stream, flush=True)
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *error: object) -> None:
         self._erase()

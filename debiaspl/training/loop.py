@@ -266,7 +266,6 @@ def _refuse_bad(step: Step, run: Run, group: Group) -> None:
 
 
 def _record(step: Step, number: int) -> dict[str, Any]:
-    """A line of the log."""
     record = {"step": number, **step.monitor.summary()}
     prior = getattr(step.algorithm.correction, "prior", None)
     if prior is not None:

@@ -41,7 +41,6 @@ def with_method(recipe: Recipe, method: str, load_files: bool = False) -> Recipe
 
 
 def method_of(recipe: Recipe) -> str:
-    """The name of the recipe's method."""
     algorithm, correction = recipe.algorithm.name, _effective(recipe.correction)
     name = next((name for name, parts in _OTHER_NAMES.items() if parts == (algorithm, correction)), None)
     if name is not None:
@@ -50,7 +49,8 @@ def method_of(recipe: Recipe) -> str:
     if is_importable("algorithm", algorithm):
         made = find("algorithm", algorithm)
         own, settings = made.own_correction, made.own_settings
-    as_in_paper = correction == own and all(_value(recipe, key) == value for key, value in settings.items())
+    given = with_defaults("correction", recipe.correction) | with_defaults("algorithm", recipe.algorithm)
+    as_in_paper = correction == own and all(given.get(key) == value for key, value in settings.items())
     return algorithm if as_in_paper else f"{algorithm}+{correction}"
 
 
@@ -78,9 +78,3 @@ def _is_margins(correction: Choice) -> bool:
     settings: Mapping[str, Any] = correction.settings
     margins = settings.get("margin_strength") or settings.get("labeled_strength")
     return "debiaser" in correction.name.split("+") and settings.get("strength") == 0 and bool(margins)
-
-
-def _value(recipe: Recipe, key: str) -> Any:
-    """The value of a part's setting, or its default; None if no part has it."""
-    owner = recipe.owner(key)
-    return None if owner is None else with_defaults(owner, getattr(recipe, owner))[key]

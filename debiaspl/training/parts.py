@@ -188,7 +188,6 @@ _loaded: dict[Path, ModuleType] = {}
 
 
 def names_file(name: str) -> bool:
-    """Whether the name of a part refers to something in a file."""
     return name.rpartition(":")[0].endswith(".py")
 
 

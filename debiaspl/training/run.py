@@ -131,11 +131,9 @@ class Run:
         raise RunError(f"{self.results_path} is damaged. Remove it and use --resume: the run is then measured again.")
 
     def log(self) -> list[dict[str, Any]]:
-        """The lines of the log so far."""
         return parse_log(self.log_path.read_text(errors="replace"), self.log_path) if self.log_path.exists() else []
 
     def checkpoint(self) -> Checkpoint | None:
-        """The newest checkpoint, or None."""
         saved = newest_checkpoint(self.folder / "checkpoint")
         if saved is None:
             return None
@@ -192,7 +190,6 @@ def own_memory(tensor: Tensor) -> Tensor:
 
 
 def newest_checkpoint(folder: Path) -> Checkpoint | None:
-    """The newest checkpoint of a folder, or None."""
     numbered = _numbered(folder)
     if not numbered:
         return None
@@ -205,12 +202,10 @@ def newest_checkpoint(folder: Path) -> Checkpoint | None:
 
 
 def checkpoint_steps(folder: Path) -> list[int]:
-    """The steps of the checkpoints in a folder, ascending."""
     return [step for step, _ in _numbered(folder)]
 
 
 def read_checkpoint(path: Path) -> Checkpoint:
-    """Read a checkpoint and check that it is complete."""
     try:
         tensors, texts, _ = read_tensor_file(path)
         header = parse_json(texts[TEXT])
