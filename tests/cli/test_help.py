@@ -99,10 +99,8 @@ def test_whatever_is_written_can_be_overwritten():
     ("typed", "hint"),
     {
         "train photos --seed 1": "--set seed=1",
-        "train photos --epochs 3": "--set steps=",
         "train photos --set lr=3": "learning_rate",
         "train photos --set class_weight=balanced": "ldam-drw",
-        "train photos --set epochs=3": "steps",
         "train photos --set algorithm=debiaspl": "--method debiaspl",
         "train photos --method debiaspll": "Did you mean debiaspl?",
         "train photos --encoder efficientnet_lite0": "efficientnet-lite0",

@@ -6,11 +6,8 @@ from tests.typed import debiaspl
 
 COMMANDS = [
     ("predict run photos --out labels.csv --skipped FILE", "s.csv"),
-    ("predict run photos --out FILE", "labels.csv"),
     ("export run FILE", "model.onnx"),
-    ("export run FILE", "model.pt2"),
     ("next run photos --out FILE", "next.csv"),
-    ("next run photos --page FILE", "next.html"),
     ("label photos --classes a,b --no-browser --out FILE", "labels.csv"),
     ("audit run --out FILE", "audit.html"),
     ("report run --out FILE", "report.html"),
