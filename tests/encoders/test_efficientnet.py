@@ -87,15 +87,8 @@ def test_in_eval_mode_the_norm_is_inside_the_convolution(side, kernel, stride):
     plain = layer.eval().norm(layer.conv(F.pad(images, (low, high, low, high))))
     torch.testing.assert_close(layer(images), F.relu6(plain), atol=1e-5, rtol=1e-5)
     layer.train()
-    learned = F.batch_norm(
-        layer.conv(F.pad(images, (low, high, low, high))),
-        None,
-        None,
-        layer.norm.weight,
-        layer.norm.bias,
-        True,
-        eps=1e-3,
-    )
+    padded = layer.conv(F.pad(images, (low, high, low, high)))
+    learned = F.batch_norm(padded, None, None, layer.norm.weight, layer.norm.bias, True, eps=1e-3)
     torch.testing.assert_close(layer(images), F.relu6(learned), atol=1e-5, rtol=1e-5)
 
 

@@ -213,39 +213,26 @@ def test_features_that_are_not_numbers_are_refused(photos, folder):
     assert files(folder) == ["manifest.jsonl"]
 
 
-def _cut(path):
-    path.write_bytes(path.read_bytes()[:100])
-
-
-def _flipped(path):
-    content = bytearray(path.read_bytes())
-    content[-3] ^= 1
-    path.write_bytes(content)
-
-
-def _linked(path):
-    path.rename(path.with_suffix(".moved"))
-    path.symlink_to(path.with_suffix(".moved"))
-
-
-def _piped(path):
-    path.unlink()
-    os.mkfifo(path)
-
-
-def _swapped(path):
-    other = path.with_name("00001.safetensors")
-    content = other.read_bytes()
-    other.write_bytes(path.read_bytes())
-    path.write_bytes(content)
-
-
-@pytest.mark.parametrize("damage", [_cut, _flipped, _linked, _piped, _swapped])
+@pytest.mark.parametrize("damage", ["cut", "flipped", "linked", "piped", "swapped"])
 def test_damaged_and_untrusted_files_are_computed_again(damage, photos, folder):
     encode(photos, folder)
     before = {path.name: path.read_bytes() for path in folder.glob("*/*")}
-    damage(next(folder.glob("*/00000.safetensors")))
-    assert encode(photos, folder) == (10 if damage is _swapped else 5)
+    path, other = (next(folder.glob(f"*/0000{number}.safetensors")) for number in (0, 1))
+    content = path.read_bytes()
+    path.unlink()
+    if damage == "cut":
+        path.write_bytes(content[:100])
+    elif damage == "flipped":
+        path.write_bytes(content[:-3] + bytes([content[-3] ^ 1]) + content[-2:])
+    elif damage == "linked":
+        path.with_suffix(".moved").write_bytes(content)
+        path.symlink_to(path.with_suffix(".moved"))
+    elif damage == "piped":
+        os.mkfifo(path)
+    else:
+        other.rename(path)
+        other.write_bytes(content)
+    assert encode(photos, folder) == (10 if damage == "swapped" else 5)
     assert {path.name: path.read_bytes() for path in folder.glob("*/*") if path.suffix != ".moved"} == before
     assert encode(photos, folder) == 0
 

