@@ -12,6 +12,7 @@ import torch
 from PIL import Image
 from torch import Tensor
 
+from debiaspl.data import file_names
 from debiaspl.data.decode import BadImage, decode
 from debiaspl.data.listing import Listing, list_folder
 from debiaspl.data.text import DataError
@@ -219,20 +220,6 @@ def test_a_large_image_within_the_limit_is_decoded_without_a_warning(monkeypatch
         decode(encoded(photo()), (8, 8))
 
 
-def test_unreadable(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    # Permissions do not bind a superuser, who may well run these tests; so the refusal is acted.
-    (root / "cat/secret.jpg").write_bytes(encoded(photo()))
-    honest = Path.read_bytes
-
-    def refuse(path: Path) -> bytes:
-        if path.name == "secret.jpg":
-            raise PermissionError(13, "Permission denied", str(path))
-        return honest(path)
-
-    monkeypatch.setattr(Path, "read_bytes", refuse)
-    assert skipped(root, "cat/secret.jpg") == "cannot be opened: Permission denied"
-
-
 def test_a_class_or_all_without_a_good_image(root: Path) -> None:
     (root / "dog/good.jpg").write_bytes(b"")
     with pytest.raises(DataError, match=r"can be read: dog/good.jpg \(the file is empty"):
@@ -240,6 +227,33 @@ def test_a_class_or_all_without_a_good_image(root: Path) -> None:
     (root / "cat/good.jpg").write_text("bad")
     with pytest.raises(DataError, match=r"none of 2 images can be read: cat/good.jpg \(its content is not"):
         read_folder(root, (8, 8))
+
+
+def write_heic(root: Path) -> Path:
+    file = root / "cat/a.heic"
+    file.write_bytes(encoded(photo()))
+    return file
+
+
+def test_a_photo_of_an_iphone_is_read(root: Path) -> None:
+    heif = pytest.importorskip("pillow_heif")
+    heif.from_pillow(photo()).save(write_heic(root), quality=95)
+    images, reasons = read_folder(root, (64, 64))
+    assert (reasons, images.counts()) == ((), [2, 1])
+    assert close(images.images[0], images.images[1], 12)
+
+
+def test_without_the_extra_it_is_named(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(file_names, "find_spec", lambda name: None)
+    file_names.reads_heic.cache_clear()
+    try:
+        file = write_heic(root)
+        assert list_folder(root).skipped == (("cat/a.heic", file_names.NO_HEIC),)
+        file.write_bytes(b"\0\0\0\x18ftypheic\0\0\0\0mif1heic")
+        with pytest.raises(BadImage, match=r"debiaspl\[heic\]"):
+            decode(file, (8, 8))
+    finally:
+        file_names.reads_heic.cache_clear()
 
 
 # Folders and names
@@ -335,13 +349,6 @@ def test_neither_a_dangling_link_nor_a_pipe_is_opened(root: Path) -> None:
     (root / "cat/gone.jpg").unlink()
     os.mkfifo(root / "cat/pipe.jpg")
     assert skipped(root, "cat/pipe.jpg") == "neither a file nor a folder"
-
-
-def test_class_empty(root: Path) -> None:
-    (root / "owl").mkdir()
-    (root / "owl/owl.xyz").touch()
-    with pytest.raises(DataError, match=r"1 class folder without an image: owl\. Add images, which end in \.jpg"):
-        list_folder(root)
 
 
 def test_hidden(root: Path) -> None:

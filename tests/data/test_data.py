@@ -49,11 +49,6 @@ def test_wrong_image_sets_teach(labels, changes, message):
         image_set(labels, **changes)
 
 
-def test_unknown_sets_teach():
-    with pytest.raises(ValueError, match=r"no image set named 'mnst'\. Did you mean mnist\? Known image sets are"):
-        load("mnst")
-
-
 labelings = st.lists(st.integers(8, 40), min_size=2, max_size=6).map(
     lambda sizes: torch.cat([torch.full((size,), number) for number, size in enumerate(sizes)])
 )

@@ -57,19 +57,6 @@ def test_the_classes_given_decide_the_order(root: Path) -> None:
             list_folder(root, classes=wrong)
 
 
-def test_a_table_elsewhere(root: Path, tmp_path: Path) -> None:
-    table = tmp_path / "cat" / "my table.csv"
-    table.write_text("label,file_name,note\nsmall,cat/001.png,x\nlarge,owl/000.png,\n")
-    listing = list_folder(root, table)
-    assert listing.classes == ("large", "small")
-    assert len(listing.files) == 200
-    assert {file: label for file, label in zip(listing.files, listing.labels.tolist(), strict=True) if label >= 0} == {
-        "cat/001.png": 1,
-        "owl/000.png": 0,
-    }
-    assert listing.skipped == ()
-
-
 def test_read_folder(root: Path, caplog: pytest.LogCaptureFixture) -> None:
     seen: list[tuple[int, int]] = []
     threads = set()

@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 import pytest
 
-from debiaspl.data import DataError, GivenLabels
+from debiaspl.data import DataError
 from debiaspl.data.label_table import Columns, LabelRow, read_label_table
 from debiaspl.data.listing import list_folder
 from debiaspl.data.text import csv_line, csv_rows, is_open
@@ -96,16 +96,6 @@ def test_names_that_could_be_two_files_are_refused(photos, tmp_path):
     (photos / "photos" / "a.jpg").write_bytes(b"")
     table.write_text("file_name,label\nphotos/a.jpg,cat\nday 1/c.jpg,dog\n")
     assert labels(photos, table)["photos/a.jpg"] == "cat"  # relative to the folder, as always
-
-
-def test_a_protocol_reads_its_own_columns(photos, tmp_path):
-    table = tmp_path / "t.csv"
-    table.write_text("path,kind\na.jpg,cat\nday 1/c.jpg,dog\n")
-    protocol = GivenLabels(str(table), file_column="path", label_column="kind")
-    for stream in (False, True):
-        images = protocol.read(str(photos), 8, stream)
-        assert images.classes == ("cat", "dog")
-        assert images.counts() == [1, 1]
 
 
 def test_absolute_paths_inside_the_folder_are_made_relative(photos, tmp_path, monkeypatch):

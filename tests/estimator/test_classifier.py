@@ -7,15 +7,18 @@ import sys
 
 import numpy as np
 import pytest
+import torch
 from sklearn.base import clone
 from sklearn.datasets import load_digits, load_iris
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import debiaspl.estimator.classifier
 from debiaspl import DebiasedClassifier
 from debiaspl.estimator.labels import Labels
+from debiaspl.features import fit
 
 
 @pytest.fixture(scope="module")
@@ -45,6 +48,11 @@ def on_images(digits) -> DebiasedClassifier:
 
 def few(**settings) -> DebiasedClassifier:
     return DebiasedClassifier(**{"max_iter": 60, "random_state": 0, **settings})
+
+
+@parametrize_with_checks([DebiasedClassifier(max_iter=20)])
+def test_scikit_learns_own_checks(estimator, check):
+    check(estimator)
 
 
 def test_the_example_of_the_docstring():
@@ -88,10 +96,6 @@ def test_the_prior_is_an_estimate_of_the_bias(iris):
 
 
 def test_it_is_a_fit_of_its_features(iris):
-    import torch
-
-    from debiaspl.features import fit
-
     rows, labels, _ = iris
     seed = int(np.random.RandomState(3).randint(2**31 - 1))
     cpu = torch.device("cpu")
@@ -116,7 +120,9 @@ def test_wide_rows_are_divided_by_their_length_and_columns_by_their_deviation():
 
 def test_the_same_random_state_gives_the_same_bits(iris, digits, on_images):
     rows, labels, _ = iris
+    users = torch.get_rng_state()
     assert np.array_equal(few().fit(rows, labels).predict_proba(rows), few().fit(rows, labels).predict_proba(rows))
+    assert torch.equal(users, torch.get_rng_state())
     other = few(random_state=1).fit(rows, labels).predict_proba(rows)
     assert not np.array_equal(few().fit(rows, labels).predict_proba(rows), other)
     images, labels, _ = digits

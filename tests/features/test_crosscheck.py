@@ -7,7 +7,7 @@ import torch
 
 from debiaspl._measures import Cells
 from debiaspl.features import FeatureTable, TableTask, fit_recipe
-from debiaspl.features.crosscheck import Candidate, choose, crosscheck, paired
+from debiaspl.features.crosscheck import Candidate, calibrate, choose, crosscheck, paired
 from debiaspl.features.fit import LINEAR
 from debiaspl.training.method import with_method
 from tests.training.clusters import clusters
@@ -72,3 +72,23 @@ def test_each_label_is_predicted_by_a_model_that_did_not_learn_from_it():
     assert wrong.checked == 12
     assert wrong.mistakes[0] == (str(place), 1, 0), "the most confident first"
     assert fit_recipe(recipe, table, task).predict(table.features)[0].shape == (180,)
+
+
+@pytest.mark.parametrize("factor", [0.25, 1.0, 4.0])
+def test_confidence_that_was_scaled_is_scaled_back(factor):
+    box = torch.Generator().manual_seed(0)
+    logits = 2 * torch.randn(4000, 4, generator=box)
+    label = torch.multinomial(logits.softmax(-1), 1, generator=box).flatten()
+    found = calibrate(factor * logits, label, torch.ones(4000))
+    assert found.temperature == pytest.approx(factor, rel=0.1)
+    assert found.error < 0.03
+    assert found.labels == 4000
+    if factor != 1:
+        assert found.before > found.error + 0.05
+
+
+def test_a_label_counts_as_many_rows_as_it_stands_for():
+    logits = torch.tensor([[2.0, 0.0], [2.0, 0.0]])
+    label = torch.tensor([0, 1])
+    sure, unsure = (calibrate(logits, label, torch.tensor([1.0, weight])) for weight in (0.01, 0.9))
+    assert sure.temperature < unsure.temperature

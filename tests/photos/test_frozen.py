@@ -21,7 +21,6 @@ from debiaspl.deploy import load_model
 from debiaspl.encoders import encoder as encoder_module, encoding, load_encoder, network
 from debiaspl.features import fit
 from debiaspl.photos import frozen
-from debiaspl.photos.api import plan
 from debiaspl.photos.choose import choose_with_start
 from debiaspl.photos.survey import survey
 from tests.data.photos import jpeg, patch, write_labels
@@ -246,14 +245,6 @@ def test_a_graph_of_some_photos(place, tmp_path):
     results = results_of(tmp_path / "run")
     assert (results["graph_rows"], results["recipe"]["fit_on"], results["labels"]) == (12, 12, [3, 3])
     assert len((tmp_path / "run" / "predictions.csv").read_text().splitlines()) == 31
-
-
-def test_a_method_by_name(place):
-    photos, encoder = survey(place / "photos", place / "labels.csv"), str(place / "encoder")
-    recipe = plan(photos, "cpu", encoder, "supervised").recipe
-    assert (recipe.algorithm.name, recipe.first_classifier) == ("supervised", "random")
-    recipe = plan(photos, "cpu", encoder, "softmatch", ["steps=7"]).recipe
-    assert (recipe.algorithm.name, recipe.correction.name, recipe.steps) == ("softmatch", "alignment", 7)
 
 
 @pytest.mark.parametrize(("lost", "folds"), [((2,), 2), ((2, 3), 0)])

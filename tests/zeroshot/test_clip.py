@@ -78,15 +78,6 @@ def _decoded(path: Path) -> torch.Tensor:
     return decode(path, (SIZE, SIZE))
 
 
-def test_images_are_encoded_once_for_all_classes_and_templates(folder, photos, tmp_path):
-    images = open_photos(photos, CLASSES)
-    first, _ = teacher_of(folder, tmp_path).predict(images, CLASSES, TEMPLATES)
-    again = teacher_of(folder, tmp_path)
-    again.encoder.embed = None
-    assert torch.equal(again.predict(images, CLASSES, TEMPLATES)[0], first)
-    assert again.predict(images, CLASSES[:2], TEMPLATES[:1])[0].shape == (6, 2)
-
-
 def test_a_damaged_photo_is_named_and_the_others_are_predicted(folder, tmp_path):
     photos = write_folder(tmp_path / "photos", per_class=2)
     (photos / "china" / "0000.jpg").write_bytes(b"no picture")
