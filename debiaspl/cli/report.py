@@ -30,7 +30,7 @@ def report_command(
     else:  # a run writes its report when it ends, and it is written again without asking
         refuse_other_page(page, overwrite)
     found = [read_run(folder) for given in runs for folder in runs_in(given)]
-    write_text(page, runs_page(found, RECIPES, images))
+    write_text(page, runs_page(found, RECIPES.origin, images))
     say(f"The report is {page}")
     unfair = differences(methods_of(found))
     if unfair:

@@ -251,4 +251,4 @@ def _report_of(run: Path) -> Path:
     from debiaspl.recipes import RECIPES
     from debiaspl.report.runs import write_report
 
-    return write_report([run], run / "report.html", RECIPES)
+    return write_report([run], run / "report.html", RECIPES.origin)

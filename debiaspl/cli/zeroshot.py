@@ -116,4 +116,4 @@ def zeroshot_command(
     say(f"Used: {used.chosen}, because {used.why}.")
     where = "they are the teacher's own. The student that it taught" if found.teacher_is_used else "the model"
     say(f"Labels of every photo: {out / 'predictions.csv'}; {where}: {out}")
-    say(f"The report is {write_report([out], out / 'report.html', RECIPES)}")
+    say(f"The report is {write_report([out], out / 'report.html', RECIPES.origin)}")

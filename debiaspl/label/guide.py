@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -39,21 +39,12 @@ Read = Callable[[Sequence[int], Callable[[int, int], None]], tuple[list[int], Po
 the number done and the total, and may raise."""
 
 
-class Doubt(NamedTuple):
-    """A label that looks wrong."""
-
-    file: str
-    other: str
-    """The class that is more likely."""
-    twin: bool
-    """Whether that is the label of a copy of the image."""
-
-
 class Standing(NamedTuple):
     """What the labels so far are worth."""
 
     estimate: Estimate
-    doubts: list[Doubt]
+    doubts: list[dict[str, Any]]
+    """Labels that look wrong: of the file ``name``, the class that is more likely, and whether a copy has it."""
 
 
 def standing(
@@ -77,8 +68,9 @@ def standing(
         table = FeatureTable(own, unit=True, device=torch.device("cpu"))
         held = held_out(table, labels, at_random)
         found = estimate(table, labels, len(classes), at_random, held)
-        doubts = [Doubt(files[rows[one.row]], classes[one.other], one.twin) for one in suspects(own, held)]
-    return Standing(found, doubts[:SHOWN])
+        doubts = suspects(own, held)[:SHOWN]
+    told = [{"name": files[rows[one.row]], "other": classes[one.other], "twin": one.twin} for one in doubts]
+    return Standing(found, told)
 
 
 @contextmanager

@@ -116,9 +116,9 @@ class Session:
         if not found:
             return None
         doubts = [
-            {"image": self._number[one.file], "name": one.file, "label": label, "other": one.other, "twin": one.twin}
+            {"image": self._number[name], "label": label, **one}
             for one in found.doubts
-            if one.file not in self._confirmed and (label := self.table.answers.get(one.file)) is not None
+            if (name := one["name"]) not in self._confirmed and (label := self.table.answers.get(name)) is not None
         ]
         few = [self.classes[number] for number in found.estimate.few]
         return {**asdict(found.estimate), "few": few, "doubts": doubts}

@@ -184,7 +184,7 @@ def train_photos(
 
 def report_of_photos(place: Path, photos: Path) -> Path:
     """Write the page of the run, with the models that it is compared with; returns its path."""
-    return write_report([place], place / "report.html", RECIPES, photos)
+    return write_report([place], place / "report.html", RECIPES.origin, photos)
 
 
 def encoder_or_none(photos: Photos, device: str, name: str | None, settings: Sequence[str] = ()) -> Encoder | None:

@@ -38,5 +38,5 @@ def demo(
     ``report.html``. ``watch`` is called with the steps done and the total."""
     planned = plan(recipe("digits-lt20-10pct") if long_tail else BALANCED, METHODS, seeds)
     comparison = compare(planned, out, resume, overwrite, workers, watch, go_on, kind="demo", baseline="fixmatch")
-    write_report([job.out for runs in planned.jobs(out).values() for job in runs], out / "report.html", RECIPES)
+    write_report([job.out for runs in planned.jobs(out).values() for job in runs], out / "report.html", RECIPES.origin)
     return comparison

@@ -414,7 +414,7 @@ run_files = st.one_of(
 
 
 def _read_run(folder: Path) -> None:
-    runs_page([read_run(folder)], RECIPES)
+    runs_page([read_run(folder)], RECIPES.origin)
 
 
 def _read_config(folder: Path) -> None:

@@ -22,7 +22,7 @@ def test_it_is_said_for_the_files_that_are_encoded():
     assert found.estimate.labels == 30
     assert found.estimate.low < found.estimate.accuracy < found.estimate.high
     wrong = standing(features, FILES, CLASSES, answers | {FILES[3]: "other"}, {})
-    assert (wrong.doubts[0].file, wrong.doubts[0].other) == (FILES[3], "china")
+    assert wrong.doubts[0] == {"name": FILES[3], "other": "china", "twin": False}
 
 
 @pytest.mark.parametrize(

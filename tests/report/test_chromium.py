@@ -46,13 +46,13 @@ def pages(tmp_path_factory, runs) -> dict[str, str]:
     made_pages = {
         "audit 10": audit_page(audited(TEN), "debiaspl audit"),
         "audit 1000": audit_page(audited(THOUSAND)),
-        "runs": runs_page([read_run(one) for one in runs_in(runs)], RECIPES),
-        "run": runs_page([read_run(runs / "debiaspl-seed0")], RECIPES),
-        "begun": runs_page([read_run(begun(folder / "begun", LOG[:3]))], RECIPES),
-        "empty": runs_page([read_run(begun(folder / "empty"))], RECIPES),
-        "health": runs_page([read_run(begun(folder / "health", MEASURED))], RECIPES),
-        "start": runs_page([read_run(start_without_labels(folder / "start"))], RECIPES),
-        "start and run": runs_page([read_run(folder / "start"), read_run(runs / "debiaspl-seed0")], RECIPES),
+        "runs": runs_page([read_run(one) for one in runs_in(runs)], RECIPES.origin),
+        "run": runs_page([read_run(runs / "debiaspl-seed0")], RECIPES.origin),
+        "begun": runs_page([read_run(begun(folder / "begun", LOG[:3]))], RECIPES.origin),
+        "empty": runs_page([read_run(begun(folder / "empty"))], RECIPES.origin),
+        "health": runs_page([read_run(begun(folder / "health", MEASURED))], RECIPES.origin),
+        "start": runs_page([read_run(start_without_labels(folder / "start"))], RECIPES.origin),
+        "start and run": runs_page([read_run(folder / "start"), read_run(runs / "debiaspl-seed0")], RECIPES.origin),
     }
     for name, text in made_pages.items():
         (folder / f"{name}.html").write_text(text)

@@ -106,7 +106,7 @@ def test_a_folder_is_the_same_however_its_path_is_written(tmp_path, fixmatch, mo
         f"data: {tmp_path / 'photos'} (fixmatch, data ./photos/; debiaspl) against digits (fixmatch, data digits)"
     ]
     for other, same in ((far, True), (fixmatch, False)):
-        assert runs_values([read_run(near), read_run(other)], RECIPES)["same_data"] is same
+        assert runs_values([read_run(near), read_run(other)], RECIPES.origin)["same_data"] is same
 
 
 def test_many_methods_that_are_alike_are_all_others(tmp_path, fixmatch):
@@ -117,7 +117,7 @@ def test_many_methods_that_are_alike_are_all_others(tmp_path, fixmatch):
 
 def test_it_is_told_by_the_command_the_findings_and_the_values(tmp_path, fixmatch):
     short = made(tmp_path / "short", "steps=30")
-    values = runs_values([read_run(fixmatch), read_run(short)], RECIPES)
+    values = runs_values([read_run(fixmatch), read_run(short)], RECIPES.origin)
     assert values["unfair"] == ["steps: 90 (fixmatch) against 30 (debiaspl)"]
     first, accuracy = values["findings"][:2]
     assert first["fact"] == ("These runs differ in more than the method: steps: 90 (fixmatch) against 30 (debiaspl).")

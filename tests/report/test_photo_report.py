@@ -161,9 +161,9 @@ def test_damaged_predictions_are_left_out(tmp_path, text):
 def test_pictures_come_only_from_the_folder_that_is_named(tmp_path):
     run = photo_run(tmp_path / "run", mistakes=[["../secret.png", 2, 0], [HOSTILE, 0, 1]])
     Image.new("RGB", (9, 9)).save(tmp_path / "secret.png")
-    page = runs_page([read_run(run)], RECIPES)
+    page = runs_page([read_run(run)], RECIPES.origin)
     assert "data:image/webp" not in page
-    page = write_report([run], tmp_path / "page.html", RECIPES, photos(tmp_path / "photos")).read_text()
+    page = write_report([run], tmp_path / "page.html", RECIPES.origin, photos(tmp_path / "photos")).read_text()
     values = json.loads(page.partition('id="values">')[2].partition("</script>")[0])
     assert "0.png" in values["pictures"]
     assert "../secret.png" not in values["pictures"]
@@ -175,7 +175,7 @@ def test_pictures_come_only_from_the_folder_that_is_named(tmp_path):
 @pytest.mark.parametrize("width", [1280, 390])
 def test_the_page_in_a_browser(chromium, tmp_path, width):
     run = photo_run(tmp_path / "flowers", mistakes=[[HOSTILE, 2, 0], ["59.png", 2, 0]])
-    out = write_report([run], tmp_path / "page.html", RECIPES, photos(tmp_path / "photos"))
+    out = write_report([run], tmp_path / "page.html", RECIPES.origin, photos(tmp_path / "photos"))
     page = chromium.page(out.as_uri(), width=width)
     text = page.evaluate("document.body.innerText")
     assert "33 of 40 checked labels" in text

@@ -94,7 +94,7 @@ def test_methods_of_one_name_are_told_apart_by_what_differs(tmp_path):
 
 
 def test_the_page_holds_the_numbers_of_the_results(runs):
-    values = runs_values([read_run(folder) for folder in runs_in(runs)], RECIPES)
+    values = runs_values([read_run(folder) for folder in runs_in(runs)], RECIPES.origin)
     assert [method["title"] for method in values["methods"]] == ["supervised", "fixmatch", "debiaspl"]
     assert values["classes"] == [str(digit) for digit in range(10)]
     for run in values["runs"]:
@@ -128,42 +128,42 @@ def test_the_page_holds_the_numbers_of_the_results(runs):
 def test_the_command_of_a_run_gives_its_recipe(runs):
     for folder in runs_in(runs):
         recipe = read_run(folder).recipe
-        command = command_of(recipe, RECIPES)
+        command = command_of(recipe, RECIPES.origin)
         assert command is not None
         words = command.split()
         method = words.pop(5) if "--method" in words else None
         assert [word for word in words[:5] if word != "--method"][:4] == ["debiaspl", "train", "--recipe", "digits-10"]
         again = parse_settings(make_recipe("digits-10", method=method), [word for word in words if "=" in word])
         assert replace(again, name="", about="") == replace(recipe, name="", about="")
-    assert command_of(RECIPES["digits-10"], RECIPES) == "debiaspl train --recipe digits-10"
-    assert command_of(replace(RECIPES["digits-10"], name="mine"), RECIPES) is None
+    assert command_of(RECIPES["digits-10"], RECIPES.origin) == "debiaspl train --recipe digits-10"
+    assert command_of(replace(RECIPES["digits-10"], name="mine"), RECIPES.origin) is None
 
 
 def test_a_run_that_has_not_ended_is_shown_as_far_as_it_is(tmp_path):
     folder = begun(tmp_path / "run", LOG[:4])
     with (folder / "log.jsonl").open("a") as log:
         log.write('{"step": 50, "los')  # a line that is being written
-    values = runs_values([read_run(folder)], RECIPES)
+    values = runs_values([read_run(folder)], RECIPES.origin)
     assert values["runs"][0]["step"] == 40
     assert values["runs"][0]["ended"] is False
     assert values["classes"] == ["class 0", "class 1", "class 2"]
     assert values["findings"] == []
     assert values["confusions"] == []
     empty = begun(tmp_path / "empty")
-    assert runs_values([read_run(empty)], RECIPES)["runs"][0]["step"] == 0
-    assert "<html" in runs_page([read_run(empty)], RECIPES)
+    assert runs_values([read_run(empty)], RECIPES.origin)["runs"][0]["step"] == 0
+    assert "<html" in runs_page([read_run(empty)], RECIPES.origin)
 
 
 def test_a_start_without_labels_is_told_as_such_alone_and_beside_runs(runs, tmp_path):
     start = read_run(start_without_labels(tmp_path / "start"))
-    values = runs_values([start], RECIPES)
+    values = runs_values([start], RECIPES.origin)
     (finding,) = values["findings"]
     assert finding["fact"].startswith("start has learned features of 60 images without labels. It has no classifier")
     assert f"--set start={tmp_path / 'start'}" in finding["todo"]
     assert (values["runs"][0]["accuracy"], values["runs"][0]["interval"]) == (None, None)
     assert values["methods"][0]["unmeasured"]
     run = read_run(runs / "debiaspl-seed0")
-    both = runs_values([start, run], RECIPES)
+    both = runs_values([start, run], RECIPES.origin)
     assert len(both["classes"]) == run.num_classes()
     assert [method["accuracy"] is None for method in both["methods"]] == [
         method["unmeasured"] for method in both["methods"]
@@ -182,7 +182,7 @@ def test_what_is_no_run_is_refused(tmp_path):
     three = begun(tmp_path / "three", [line(1, [1, 1, 1])])
     two = begun(tmp_path / "two", [line(1, [1, 1])])
     with pytest.raises(RunError, match="have 2 and 3 classes, expected as many in each"):
-        runs_values([read_run(three), read_run(two)], RECIPES)
+        runs_values([read_run(three), read_run(two)], RECIPES.origin)
 
 
 GOOD = line(1, [1, 1])
@@ -217,12 +217,12 @@ def test_damaged_files_are_refused_by_their_name(tmp_path, name, content):
         content = json.dumps({"recipe": config["recipe"] | content})
     (folder / name).write_text(f"{content}\n")
     with pytest.raises(RunError, match=rf"{re.escape(name)} is damaged"):
-        runs_values([read_run(folder)], RECIPES)
+        runs_values([read_run(folder)], RECIPES.origin)
 
 
 def test_a_report_is_written_whole_or_not_at_all(runs, tmp_path):
-    page = write_report([runs / "debiaspl-seed0"], tmp_path / "new" / "report.html", RECIPES)
+    page = write_report([runs / "debiaspl-seed0"], tmp_path / "new" / "report.html", RECIPES.origin)
     assert page.read_text().startswith("<!doctype html>")
     assert [path.name for path in page.parent.iterdir()] == ["report.html"]
     with pytest.raises(FileError, match="could not write"):
-        write_report([runs / "debiaspl-seed0"], tmp_path / "new", RECIPES)
+        write_report([runs / "debiaspl-seed0"], tmp_path / "new", RECIPES.origin)

@@ -226,7 +226,7 @@ def test_a_warning_is_told_in_the_log_the_results_the_terminal_and_the_report(tm
     assert "temperature" in warning["todo"]
     assert [line["step"] for line in log(tmp_path / "whole") if "warning" in line] == [6]
     assert told == f"warning: tiny, step 6: {warning['fact']} {warning['todo']}\n"  # and said once
-    page = runs_values([read_run(tmp_path / "whole")], RECIPES)
+    page = runs_values([read_run(tmp_path / "whole")], RECIPES.origin)
     assert [page["findings"][0][name] for name in ("part", "fact")] == ["health", warning["fact"]]
     assert page["runs"][0]["curves"]["health"]["step"] == [0, 3, 6, 9, 12]
 

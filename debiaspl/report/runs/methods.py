@@ -5,11 +5,11 @@ import json
 import os
 import shlex
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 from textwrap import shorten
-from typing import Any, Protocol
+from typing import Any
 
 from debiaspl._measures import EVEN, Cells, pseudo_measures, wilson
 from debiaspl.algorithms import STARTS
@@ -31,6 +31,8 @@ COMPARED = ("algorithm", "correction", "teacher")
 UNLABELED = ("unlabeled_batch", "strong", "unlabeled images", "first_classifier")
 """Of no use to a method that learns from labels alone."""
 LONGEST = 200
+Origin = Callable[[Recipe], tuple[Recipe, list[str]] | None]
+"""From the recipe of a run to the one of its name and method, and the options of ``debiaspl train`` that choose it."""
 MANY = 3
 """So many methods with one value are called "all others"."""
 
@@ -219,19 +221,11 @@ def _seeds(method: Method) -> Counter[int]:
     return Counter(run.recipe.seed for run in method.runs if run.results is not None)
 
 
-class Known(Protocol):
-    """The recipes that a run may have begun with."""
-
-    def origin(self, run: Recipe) -> tuple[Recipe, list[str]] | None:
-        """The recipe of a run's name and method, and the options of ``debiaspl train`` that choose it."""
-        ...
-
-
-def command_of(wanted: Recipe, known: Known) -> str | None:
+def command_of(wanted: Recipe, origin_of: Origin) -> str | None:
     """``debiaspl train --recipe NAME --set ...``; None if no such command gives exactly this recipe. A run of the demo
     is called after its recipe, with the method and seed behind it."""
     try:
-        origin = known.origin(wanted)
+        origin = origin_of(wanted)
         if origin is None:
             return None
         base, options = origin

@@ -13,8 +13,8 @@ from debiaspl.report.pages import MOST_CLASSES, build_page, confusion_order, ima
 from debiaspl.report.runs.findings import run_findings
 from debiaspl.report.runs.methods import (
     APART,
-    Known,
     Method,
+    Origin,
     accuracy_interval,
     command_of,
     differences,
@@ -44,25 +44,25 @@ Record = dict[str, Any]
 """A line of a log."""
 
 
-def write_report(folders: Sequence[Path], out: Path, known: Known, photos: Path | None = None) -> Path:
+def write_report(folders: Sequence[Path], out: Path, origin_of: Origin, photos: Path | None = None) -> Path:
     """Write the report of these runs, ended or not, to ``out``. Some photos are shown if their folder is given."""
-    write_text(out, runs_page([read_run(folder) for folder in folders], known, photos))
+    write_text(out, runs_page([read_run(folder) for folder in folders], origin_of, photos))
     return out
 
 
-def runs_page(runs: Sequence[RunRecord], known: Known, photos: Path | None = None) -> str:
+def runs_page(runs: Sequence[RunRecord], origin_of: Origin, photos: Path | None = None) -> str:
     """One self-contained HTML page. That of one run on photos is for the person who took them; the charts of its
     training are folded. Photos are shown if their folder is given: one that a run names is not opened.
     """
     title = f"Run {runs[0].name}" if len(runs) == 1 else f"{len(runs)} runs"
     if len(runs) == 1 and is_of_photos(runs[0]):
         values = photo_values(runs[0], _class_names(runs), None if photos is None else images_in(photos, PHOTO_SIDE))
-        research = runs_values(compared_runs(runs[0]), known)
+        research = runs_values(compared_runs(runs[0]), origin_of)
         return build_page(runs[0].name, values | {"kind": "photos", "research": research})
-    return build_page(title, runs_values(runs, known))
+    return build_page(title, runs_values(runs, origin_of))
 
 
-def runs_values(runs: Sequence[RunRecord], known: Known) -> dict[str, Any]:
+def runs_values(runs: Sequence[RunRecord], origin_of: Origin) -> dict[str, Any]:
     """All that the page shows."""
     names = _class_names(runs)
     methods = methods_of(runs)
@@ -79,7 +79,9 @@ def runs_values(runs: Sequence[RunRecord], known: Known) -> dict[str, Any]:
         "unfair": differences(methods),
         "same_data": len(data) < 2,
         "methods": [_method(method, methods) for method in methods],
-        "runs": [_run(run, place, len(names), known) for place, method in enumerate(methods) for run in method.runs],
+        "runs": [
+            _run(run, place, len(names), origin_of) for place, method in enumerate(methods) for run in method.runs
+        ],
         **_confusions([method for method in methods if method.ended()]),
         "settings": _settings(methods),
     }
@@ -113,7 +115,7 @@ def _method(method: Method, methods: Sequence[Method]) -> dict[str, Any]:
     }
 
 
-def _run(run: RunRecord, method: int, classes: int, known: Known) -> dict[str, Any]:
+def _run(run: RunRecord, method: int, classes: int, origin_of: Origin) -> dict[str, Any]:
     results = run.results or {}
     return {
         "name": run.name,
@@ -129,7 +131,7 @@ def _run(run: RunRecord, method: int, classes: int, known: Known) -> dict[str, A
         "tested": what_was_tested(results),
         "data": run.recipe.data,
         "seconds": run.log[-1]["seconds"] if run.log else None,
-        "command": command_of(run.recipe, known),
+        "command": command_of(run.recipe, origin_of),
         "curves": curves(run.log),
         "pseudo": stripes(run.log, classes, "pseudo_labels") if classes else None,
         "prior": stripes(run.log, classes, "prior") if classes else None,
