@@ -83,10 +83,8 @@ def load_npy(path: Path, what: str) -> NDArray[Any]:
         refuse_larger_than_memory(path, path.stat().st_size)
         with path.open("rb") as file:
             return np.asarray(np.lib.format.read_array(file, allow_pickle=False))
-    except PredictionsError:
+    except (PredictionsError, OSError):
         raise
-    except OSError as error:
-        raise PredictionsError(f"the {what} in {path} cannot be read: {error.strerror or error}.") from error
     except (*_DAMAGED, MemoryError) as error:
         raise PredictionsError(
             f"the {what} in {path} are not a complete .npy file. Write it with numpy.save."
