@@ -29,15 +29,12 @@ class FixMatch(WeakToStrong):
 
     Args:
         views: 1 weak and 1 strong view, or the paper's multi-view: 2 of each.
-        view_labels: with 2 views, which labels a strong view learns. ``three-sets``, as in the released code: one label
-            set from each weak view and one from the mean of their logits, each with its own mask, each used for both
-            strong views; the loss is the mean of the six, and the correction learns from the mean of the logits.
-            ``paired``, as in the paper's text: each strong view learns the labels of one weak view; the loss is the
-            mean of the two, and the correction learns from both weak views.
+        view_labels: with 2 views, which labels a strong view learns. ``three-sets``, as in the released code: those of
+            each weak view and of the mean of their logits, from which the correction learns. ``paired``, as in the
+            paper's text: those of one weak view each, and the correction learns from both.
         cld_weight: weight of the CLD loss, which also uses images below the threshold; the paper: 0.1 to 0.3.
-        strong_share: share of the strong views that is used: those with the most confident labels. Views below the
-            threshold have no loss, so a share above the kept part saves passes and changes only the batch norm
-            statistics; a share below it drops the least confident kept labels. Each rank chooses among its own images.
+        strong_share: share of the strong views that is used: those with the most confident labels, of each rank. Views
+            below the threshold have no loss, so a share above the kept part changes only the batch norm statistics.
     """
 
     def __init__(

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor, nn
 
-from debiaspl.debias.correction import Correction, Traits, at_least_float32, rewritten, within
+from debiaspl.debias.correction import ALL_TRAITS, Correction, at_least_float32, rewritten, within
 
 
 class CDMAD(Correction):
@@ -24,13 +24,7 @@ class CDMAD(Correction):
         colour: value of the blank image, from -1 (black) to 1 (white).
     """
 
-    traits = Traits(
-        helps_training=True,
-        needs_no_class_distribution=True,
-        adapts=True,
-        works_on_balanced=True,
-        allows_shift=True,
-    )
+    traits = ALL_TRAITS
     looks = True
     needs_pictures = "this correction uses a blank image, and there is no blank vector."
     blank: Tensor

@@ -26,6 +26,9 @@ class Traits:
     """Labeled and unlabeled images may have different class distributions."""
 
 
+ALL_TRAITS = Traits(True, True, True, True, True)
+
+
 PLACES = {
     "labels": "probabilities",
     "unlabeled loss": "margin",

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from debiaspl.debias.correction import LABEL_SHARES, Traits, at_least_float32, checked_counts, within
+from debiaspl.debias.correction import ALL_TRAITS, LABEL_SHARES, at_least_float32, checked_counts, within
 from debiaspl.debias.running import UNIFORM, RunningPrior, safe_log, shares_of
 
 ESTIMATED = "estimated"
@@ -58,13 +58,7 @@ class Debiaser(RunningPrior):
         class_counts: number of labels per class; needed for a target.
     """
 
-    traits = Traits(
-        helps_training=True,
-        needs_no_class_distribution=True,
-        adapts=True,
-        works_on_balanced=True,
-        allows_shift=True,
-    )
+    traits = ALL_TRAITS
     estimate: Tensor
     kept: Tensor
     label_shares: Tensor

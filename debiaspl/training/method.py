@@ -41,7 +41,11 @@ def with_method(recipe: Recipe, method: str, load_files: bool = False) -> Recipe
 
 
 def method_of(recipe: Recipe) -> str:
-    algorithm, correction = recipe.algorithm.name, _effective(recipe.correction)
+    algorithm, correction = recipe.algorithm.name, recipe.correction.name
+    if _is_margins(recipe.correction):
+        correction = MARGINS
+    elif correction == "debiaser" and recipe.correction.settings.get("strength") == 0:
+        correction = "none"  # a Debiaser that does nothing
     name = next((name for name, parts in _OTHER_NAMES.items() if parts == (algorithm, correction)), None)
     if name is not None:
         return name
@@ -64,13 +68,6 @@ def _split(method: str) -> tuple[str, str | None]:
     algorithm = max(known, key=len, default=in_file[0] if in_file else method.partition("+")[0])
     correction = method[len(algorithm) :]
     return algorithm, correction.removeprefix("+") if correction else None
-
-
-def _effective(correction: Choice) -> str:
-    """The name of a correction; ``none`` for a Debiaser that does nothing."""
-    if _is_margins(correction):
-        return MARGINS
-    return "none" if correction.name == "debiaser" and correction.settings.get("strength") == 0 else correction.name
 
 
 def _is_margins(correction: Choice) -> bool:

@@ -154,21 +154,15 @@ class Health:
         if self._group.first:
             measured["health"] = self._measured()
             self._history.append({**record, **measured})
-            warning = self._warning()
-            if warning is not None:
-                measured["warning"] = warning
+            task, algorithm = self._step.task, self._step.algorithm
+            classes = task.labeled.num_classes if algorithm.learns_labels else 0
+            warning = verdict(self._history, self._step.recipe.steps, classes)
+            said = {record["warning"]["kind"] for record in self._history if "warning" in record}
+            if warning is not None and not {warning["kind"], COLLAPSED} & said:
+                measured["warning"] = {**warning, "todo": algorithm.advice}
                 self._history[-1] = {**record, **measured}
         self._group.largest(0)  # first between the hosts: on a GPU a rank that hangs would not be noticed
         return measured
-
-    def _warning(self) -> dict[str, str] | None:
-        task, algorithm = self._step.task, self._step.algorithm
-        classes = task.labeled.num_classes if algorithm.learns_labels else 0
-        warning = verdict(self._history, self._step.recipe.steps, classes)
-        said = {record["warning"]["kind"] for record in self._history if "warning" in record}
-        if warning is None or warning["kind"] in said or COLLAPSED in said:
-            return None
-        return {**warning, "todo": algorithm.advice}
 
     def _measured(self) -> dict[str, float]:
         # Nothing here may depend on the number of ranks.

@@ -32,9 +32,7 @@ def find_device(name: str | None) -> torch.device:
         return torch.device(name)
     available = "cuda" if torch.cuda.is_available() else "cpu"
     if name not in (None, "cpu", available):
-        hint = (
-            "PyTorch finds no usable GPU: does nvidia-smi show one, and is this PyTorch built for it? Use --device cpu."
-        )
+        hint = "PyTorch finds no usable GPU: does nvidia-smi show one, and is this PyTorch built for it?"
         if available == "cuda":
             hint = "cuda is the first GPU; for another one, put CUDA_VISIBLE_DEVICES=NUMBER in front."
         raise RunError(f"the device is {name!r}, expected cpu or cuda. {hint}")

@@ -62,14 +62,6 @@ def test_until_pseudo_labels_are_learned_from_no_correction_changes_what_is_lear
     assert not all(torch.equal(one, other) for one, other in late)
 
 
-def test_the_settings_of_the_contrast_reach_it():
-    own = {"temperature": 0.3, "memory": 16, "relations": 0.4, "relation_temperature": 0.07}
-    contrast = made(width=7, key_decay=0.9, **own).contrast
-    assert {name: getattr(contrast, name) for name in own} == own
-    assert contrast.average.decay == 0.9
-    assert contrast.projector[-1].out_features == 7
-
-
 def test_the_labeled_margin_and_the_weight_count_once_pseudo_labels_do():
     correction = Debiaser(CLASSES, 0.0, labeled_strength=3.0)
     correction(torch.tensor([[4.0, 1.0, 0.0, 0.0]]))

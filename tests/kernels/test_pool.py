@@ -83,33 +83,6 @@ def test_a_gradient_in_any_order_of_memory_is_taken():
         assert_the_same(features, push)
 
 
-@on_triton
-def test_a_byte_an_output_is_kept_and_only_for_a_gradient(monkeypatch):
-    from debiaspl.kernels import pool_triton
-
-    features = tensor(torch.randn(2, 12, 4, 4)).requires_grad_()
-    pooled = pool.fused(features)
-    (kept,) = pooled.grad_fn.saved_tensors  # torch 2.11 frees them with the result
-    assert kept.dtype == torch.uint8
-    assert kept.shape == (2, 12, 2, 2)
-    wrote = []
-    original = pool_triton._pooled
-    monkeypatch.setattr(pool_triton, "_pooled", lambda *given, keeps: wrote.append(keeps) or original(*given, keeps))
-    pool.fused(features)
-    pool.fused(features.detach())
-    with torch.no_grad():
-        pool.fused(features)
-    assert wrote == [True, False, False]
-
-
-@on_triton
-def test_a_second_derivative_is_refused():
-    features = tensor(torch.randn(2, 12, 4, 4)).requires_grad_()
-    (first,) = torch.autograd.grad(pool.fused(features).square().sum(), features, create_graph=True)
-    with pytest.raises(RuntimeError, match="once_differentiable"):
-        first.sum().backward()
-
-
 @pytest.mark.gpu
 @pytest.mark.skipif(DEVICE.type != "cuda", reason="no CUDA device")
 def test_a_recorded_pool_replays_on_other_values():

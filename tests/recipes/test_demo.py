@@ -140,13 +140,11 @@ def found(*differences: float) -> str:
 
 
 def test_the_demo_says_in_words_what_was_found_whichever_way_it_turns_out():
-    assert found(0.1, 0.02) == (
-        "DebiasPL was better than FixMatch on all 2 seeds: +6.0 points on average (+10.0, +2.0)."
-    )
-    assert found(0.1, -0.02, 0).startswith("DebiasPL was better than FixMatch on 1 of 3 seeds, equal on 1: +2.7 points")
-    assert found(0.02, -0.06).startswith("DebiasPL was not better than FixMatch here: -2.0 points on average (+2.0, -6")
-    assert found(0.0, 0.0).startswith("DebiasPL was not better than FixMatch here: +0.0 points")
-    assert found(0.1).startswith("One seed: DebiasPL +10.0 points against FixMatch.")
+    assert "better than FixMatch on all 2 seeds: +6.0 points" in found(0.1, 0.02)
+    assert "better than FixMatch on 1 of 3 seeds, equal on 1: +2.7 points" in found(0.1, -0.02, 0)
+    assert "not better than FixMatch here: -2.0 points" in found(0.02, -0.06)
+    assert "not better than FixMatch here: +0.0 points" in found(0.0, 0.0)
+    assert "One seed: DebiasPL +10.0 points" in found(0.1)
 
 
 @pytest.mark.parametrize("count", [2, 5, 6, 9])

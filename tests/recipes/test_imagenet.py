@@ -130,17 +130,6 @@ def test_the_recipe_is_rehearsed_stopped_and_gone_on_with_to_the_same_bits(place
 
 
 @pytest.mark.slow
-def test_the_model_predicts_where_the_start_is_not(place, whole, monkeypatch):
-    monkeypatch.setenv("DEBIASPL_DATA", str(place / "nowhere"))
-    monkeypatch.chdir(place / "imagenet")
-    folder = place / "imagenet" / "val" / "n00000000"
-    command("predict", whole, folder, "--out", place / "labels.csv", "--device", "cpu")
-    name, label, *_ = (place / "labels.csv").read_text().splitlines()[1].split(",")
-    assert name == "0.JPEG"
-    assert label.startswith("n0000")
-
-
-@pytest.mark.slow
 def test_tar_shards_go_through_multi_view_and_cld(place):
     shards = write_shards(place / "shards")
     sizes = [part for item in (*SMALL, "steps=2", f"data={shards}") for part in ("--set", item)]

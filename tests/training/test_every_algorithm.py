@@ -217,14 +217,11 @@ def test_the_losses_depend_on_no_value_and_no_device(monkeypatch, name):
 
 
 @every_algorithm
-def test_what_is_remembered_is_a_buffer_that_changes_in_place_and_monitors_have_known_shapes(name):
-    """A tensor that is a plain attribute would neither move to a GPU nor be saved; one that is re-bound would be lost
-    to a recorded step, which writes to the tensors that it was recorded with."""
+def test_what_is_remembered_is_a_buffer_and_monitors_have_known_shapes(name):
+    """A tensor that is a plain attribute would neither move to a GPU nor be saved."""
     step = step_of(name)
-    before = {key: value.data_ptr() for key, value in step.algorithm.named_buffers()}
     for number in range(3):
         step(number)
-    assert {key: value.data_ptr() for key, value in step.algorithm.named_buffers()} == before
     for module in step.algorithm.modules():
         assert [key for key, value in vars(module).items() if isinstance(value, torch.Tensor)] == []
     monitors = step.algorithm.monitors

@@ -191,16 +191,11 @@ def test_measurements_close_together_must_agree_for_a_tenth_of_the_run():
     assert not any(verdict(records[: number + 1], 100) for number in range(101))
 
 
-def directions(rows: int, width: int, seed: int = 0, shift: float = 1.0) -> torch.Tensor:
-    """Directions of different lengths, away from the origin."""
-    generator = torch.Generator().manual_seed(seed)
-    scales = torch.linspace(0.1, 3, width, dtype=torch.float64)
-    return torch.randn(rows, width, generator=generator, dtype=torch.float64) * scales + shift
-
-
 @pytest.mark.parametrize(("rows", "width"), [(12, 5), (5, 12), (7, 7)])
 def test_every_measure_is_its_definition(rows, width):
-    made = directions(rows, width)
+    """Of directions of different lengths, away from the origin."""
+    drawn = torch.randn(rows, width, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    made = drawn * torch.linspace(0.1, 3, width, dtype=torch.float64) + 1
     assert effective_rank(made) == pytest.approx(slow.effective_rank(made.tolist()), rel=1e-6)
     assert spread(made) == pytest.approx(slow.spread(made.tolist()), rel=1e-6)
 
