@@ -54,25 +54,17 @@ class Pictures:
         return (pixels.unsqueeze(-1) if images.ndim == 3 else pixels).permute(0, 3, 1, 2).contiguous()
 
 
-def choice_of(network: str) -> Choice:
-    """The recipe's network for ``auto``, ``small``, or a wide ResNet such as ``wrn-28-2``."""
-    wide = re.fullmatch(r"wrn-(\d+)-(\d+)", network)
-    if wide:
-        return Choice("wrn", {"depth": int(wide[1]), "width": int(wide[2]), "norm_momentum": 0.1})
-    if network in ("auto", "small"):
-        return Choice("small")
-    raise ValueError(
-        f"network is {network!r}, expected 'auto', 'small' or a wide ResNet such as 'wrn-28-2' for images."
-    )
-
-
 def recipe_of(
     network: str, strength: float, momentum: float, threshold: float, flip: bool, steps: int, seed: int
 ) -> Recipe:
-    """A recipe for small images and a CPU."""
+    """A recipe for small images and a CPU, with a ``small`` network or a wide ResNet such as ``wrn-28-2``."""
+    wide = re.fullmatch(r"wrn-(\d+)-(\d+)", network)
+    if not wide and network not in ("auto", "small"):
+        raise ValueError(f"network is {network!r}, expected 'auto', 'small' or a wide ResNet such as 'wrn-28-2'.")
+    shape = {"depth": int(wide[1]), "width": int(wide[2]), "norm_momentum": 0.1} if wide else {}
     return Recipe(
         name="estimator",
-        network=choice_of(network),
+        network=Choice("wrn" if wide else "small", shape),
         algorithm=Choice("fixmatch", {"threshold": threshold, "joint": False}),
         correction=Choice("debiaser", {"strength": strength, "momentum": momentum}),
         flip=flip,

@@ -50,15 +50,11 @@ class Labels:
 def unlabeled(y: Any) -> NDArray[np.bool_]:
     """Which rows have no label: -1, None, NaN or, among strings, an empty one."""
     y = np.asarray(y)
-    if y.dtype.kind in "US":
-        return np.asarray(np.isin(y.astype(str), UNLABELED_TEXT), dtype=np.bool_)
-    if y.dtype.kind == "O":
-        return np.fromiter((_is_missing(label) for label in y), dtype=bool, count=len(y))
-    if y.dtype.kind == "f":
-        if np.isinf(y).any():
-            raise ValueError("Input y contains infinity, expected labels, and -1 or NaN for no label.")
+    if y.dtype.kind == "f" and np.isinf(y).any():
+        raise ValueError("Input y contains infinity, expected labels, and -1 or NaN for no label.")
+    if y.dtype.kind in "biuf":
         return np.asarray(np.isnan(y) | (y == -1), dtype=np.bool_)
-    return np.asarray(y == -1, dtype=np.bool_)
+    return np.fromiter(map(_is_missing, y.tolist()), dtype=bool, count=len(y))
 
 
 def _of_one_type(known: NDArray[Any]) -> NDArray[Any]:

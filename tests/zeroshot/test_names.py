@@ -5,8 +5,7 @@ import pytest
 import torch
 
 from debiaspl.data import DataError, ImageSet
-from debiaspl.encoders.templates import filled
-from debiaspl.zeroshot import TEMPLATES, check_templates, read_templates
+from debiaspl.encoders.templates import TEMPLATES, check_templates, filled, read_templates
 from debiaspl.zeroshot.arrays import ArraysTeacher
 
 
