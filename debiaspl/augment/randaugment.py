@@ -54,14 +54,14 @@ class RandAugment:
     """Smallest and largest side of the grey square, as a share of the image's side; (0, 0) for no square."""
 
     @classmethod
-    def fixmatch(cls, operations: tuple[str, ...] = OPERATIONS) -> "RandAugment":
+    def fixmatch(cls) -> "RandAugment":
         """As in FixMatch: two operations, each applied half of the time, at nine levels; a square of half the side."""
-        return cls(operations=operations)
+        return cls()
 
     @classmethod
-    def benchmark(cls, operations: tuple[str, ...] = OPERATIONS) -> "RandAugment":
+    def benchmark(cls) -> "RandAugment":
         """As in larger benchmarks: three operations, always applied, at any strength; a square up to half the side."""
-        return cls(operations=operations, draws=3, probability=1.0, levels=None, cutout=(0.0, 0.5))
+        return cls(draws=3, probability=1.0, levels=None, cutout=(0.0, 0.5))
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "operations", tuple(self.operations))

@@ -14,10 +14,8 @@ UNIFORM, LABELS = "uniform", "labels"
 class RunningPrior(Correction):
     """A correction with a ``prior``: a moving average of the batch means of the model's **raw** probabilities.
 
-    Every row counts, confident or not, over all ranks if ``torch.distributed`` is initialised. The prior does not
-    change if the batch is empty or has a non-finite logit on any rank. If a batch comes in several parts, call ``hold``
-    before and ``release`` after them: the prior then moves once. Held sums are not part of the state, so do not save
-    between the two.
+    What moves it is explained in ``Debiaser``. If a batch comes in several parts, call ``hold`` before and ``release``
+    after them: the prior then moves once. Held sums are not part of the state, so do not save between the two.
     """
 
     exact: tuple[str, ...] = ("prior",)

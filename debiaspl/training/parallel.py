@@ -45,7 +45,10 @@ def train_all(
     count = at_a_time(jobs, workers)
     with safe_start(), stop_requests() as stop_requested, _pool(count) as pool:
         futures: list[Future[dict[str, Any]]] = []
-        while not (asked := stop_requested()) and not _over(futures, len(jobs)):
+        while not (asked := stop_requested()):
+            ended = [future for future in futures if future.done()]
+            if len(ended) == len(jobs) or any(future.exception() for future in ended):
+                break
             # One job per worker: jobs waiting in the pool could not be cancelled when the runs are stopped.
             while len(futures) < len(jobs) and sum(not future.done() for future in futures) < count:
                 futures.append(pool.submit(_work, jobs[len(futures)]))
@@ -69,12 +72,6 @@ def at_a_time(jobs: Sequence[Job], workers: int | None) -> int:
     """How many jobs train at the same time: by default one for each core; on a GPU one, which fills it."""
     on_gpu = any(job.device != "cpu" for job in jobs)
     return min(workers or (1 if on_gpu else usable_cores()), len(jobs))
-
-
-def _over(futures: Sequence[Future[Any]], jobs: int) -> bool:
-    """Whether all have ended, or one has failed."""
-    ended = [future for future in futures if future.done()]
-    return len(ended) == jobs or any(future.exception() for future in ended)
 
 
 @contextmanager

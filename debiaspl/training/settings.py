@@ -8,7 +8,7 @@ import ast
 import inspect
 import re
 import textwrap
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import MISSING, dataclass, fields
 from functools import partial
 from typing import Any
@@ -82,7 +82,18 @@ def _parsed(key: str, text: str, like: Any) -> Any:
 
 def settings(recipe: Recipe) -> list[Setting]:
     """The recipe's own fields, then the settings of each of its parts."""
-    return [*_fields(recipe), *(one for kind in PARTS for one in _of_part(recipe, kind))]
+    texts, found = help_texts(Recipe), []
+    for item in fields(recipe):
+        values = (getattr(recipe, item.name), "" if item.default is MISSING else item.default)
+        value, default = (one.name if isinstance(one, Choice) else one for one in values)
+        found.append(Setting("recipe", item.name, value, default, texts.get(item.name, "")))
+    for kind in PARTS:
+        choice: Choice = getattr(recipe, kind)
+        texts = help_texts(find(kind, choice.name))
+        for name, default in settings_of(kind, choice.name).items():
+            typed = name if recipe.owner(name) == kind else f"{kind}.{name}"
+            found.append(Setting(kind, typed, choice.settings.get(name, default), default, texts.get(name, "")))
+    return found
 
 
 def help_texts(builder: Callable[..., Any]) -> dict[str, str]:
@@ -97,22 +108,6 @@ def help_texts(builder: Callable[..., Any]) -> dict[str, str]:
         if "__dataclass_fields__" in vars(source):
             texts |= _below_fields(source)
     return {name: _first_sentence(text) for name, text in texts.items()}
-
-
-def _fields(recipe: Recipe) -> Iterator[Setting]:
-    texts = help_texts(Recipe)
-    for item in fields(recipe):
-        values = (getattr(recipe, item.name), "" if item.default is MISSING else item.default)
-        value, default = (one.name if isinstance(one, Choice) else one for one in values)
-        yield Setting("recipe", item.name, value, default, texts.get(item.name, ""))
-
-
-def _of_part(recipe: Recipe, kind: str) -> Iterator[Setting]:
-    choice: Choice = getattr(recipe, kind)
-    texts = help_texts(find(kind, choice.name))
-    for name, default in settings_of(kind, choice.name).items():
-        typed = name if recipe.owner(name) == kind else f"{kind}.{name}"
-        yield Setting(kind, typed, choice.settings.get(name, default), default, texts.get(name, ""))
 
 
 def _arguments(documentation: str) -> dict[str, str]:

@@ -134,7 +134,7 @@ def test_an_image_is_its_own_affair(preset: RandAugment) -> None:
 
 def test_settings_are_obeyed() -> None:
     images = photos(64)
-    some = RandAugment.fixmatch(("rotate", "shear_x"))
+    some = RandAugment(("rotate", "shear_x"))
     allowed = {0, OPERATIONS.index("rotate"), OPERATIONS.index("shear_x")}
     assert set(torch.unique(some.draw(images, seeded()).operation).tolist()) == allowed
     nothing = RandAugment(probability=0.0, cutout=(0.0, 0.0))

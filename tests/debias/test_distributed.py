@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from debiaspl.debias import Correction, Debiaser, DistributionAlignment, SimPro
+from debiaspl.debias import Debiaser, DistributionAlignment, SimPro
 from tests.ranks import on_ranks
 
 pytestmark = pytest.mark.slow
@@ -13,13 +13,11 @@ COUNTS = (8, 4, 4, 2, 1)
 PARTS = {1: (12,), 2: (6, 6), 3: (2, 9, 1)}  # rows of each rank: unequal parts too
 
 
-def made(name: str) -> Correction:
-    kinds = {
-        "debiaser": lambda: Debiaser(CLASSES, momentum=0.9),
-        "alignment": lambda: DistributionAlignment(COUNTS, momentum=0.9),
-        "simpro": lambda: SimPro(COUNTS, momentum=0.5, count_threshold=0.6),
-    }
-    return kinds[name]()
+MADE = {
+    "debiaser": lambda: Debiaser(CLASSES, momentum=0.9),
+    "alignment": lambda: DistributionAlignment(COUNTS, momentum=0.9),
+    "simpro": lambda: SimPro(COUNTS, momentum=0.5, count_threshold=0.6),
+}
 
 
 def batch(step: int) -> torch.Tensor:
@@ -28,7 +26,7 @@ def batch(step: int) -> torch.Tensor:
 
 def learned(name: str, parts: tuple[int, ...], spoil: bool = False, steps: int = STEPS) -> dict[str, torch.Tensor]:
     """What a correction has learned from its part of each batch."""
-    rank, correction = torch.distributed.get_rank() if len(parts) > 1 else 0, made(name)
+    rank, correction = torch.distributed.get_rank() if len(parts) > 1 else 0, MADE[name]()
     for step in range(steps):
         mine = batch(step).split(list(parts))[rank].clone()
         if spoil and step == steps - 1 and rank == 0:
