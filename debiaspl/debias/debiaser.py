@@ -105,7 +105,7 @@ class Debiaser(RunningPrior):
     @property
     def target(self) -> Tensor:
         """The shares that are aimed at, (C,)."""
-        equal = torch.full_like(self.prior, 1 / self.num_classes)
+        equal = torch.full_like(self.estimate if self.has_target else self.prior, 1 / self.num_classes)
         if not self.has_target:
             return equal
         return self.estimate.lerp(equal, 1 - self.trust) if self.estimates else self.estimate
