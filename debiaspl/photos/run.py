@@ -3,7 +3,7 @@
 import re
 import shutil
 import signal
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -52,14 +52,16 @@ def train_networks(
     with run.begin(recipe):
         pass  # its config.json claims the folder before anything lies below it
     methods = {("" if one is recipe else name): one for name, one in methods_to_compare(recipe, frozen=False).items()}
-    copies = count_runs(recipe, check) // len(methods)
-    numbered = _Numbered([one for one in methods.values() for _ in range(copies)], "" if start is None else "2 of 2: ")
+    folds = [f", fold {fold + 1} of {check.folds}" for fold in range(check.folds)] if check.all_in_turn else []
+    runs = [(one, fold) for one in methods.values() for fold in (*folds, "")]
+    numbered = _numbered(runs, options, "" if start is None else "2 of 2: ")
     try:
         if start is not None and ended is None:
-            told = replace(options, part="1 of 2: learning features", after=numbered.left / _images_a_step(start))
+            after = sum(map(_images, (one for one, _ in runs))) * start.steps / _images(start)
+            told = replace(options, part="1 of 2: learning features", after=after)
             train_as(told, start, out / START_FOLDER, images)
         fits = [] if first is None else [first(out=out / FROZEN).chosen]
-        results = [_trained(one, out, options, check, images, numbered, folder) for folder, one in methods.items()]
+        results = [_trained(one, out, check, images, numbered, folder) for folder, one in methods.items()]
     except KeyboardInterrupt:  # between two runs, or for the second time
         raise Interrupted(f"Stopped. Resume with: {options.go_on}", signal.SIGINT) from None
     before = [replace(one, name=FROZEN, folder=FROZEN) for one in fits]
@@ -83,50 +85,35 @@ def count_runs(recipe: Recipe, check: Check) -> int:
     return len(methods_to_compare(recipe, frozen=False)) * (1 + (check.folds if check.all_in_turn else 0))
 
 
-class _Numbered:
-    """Counts the runs for the progress line, and the images that are left for them."""
-
-    def __init__(self, runs: Sequence[Recipe], before: str = "") -> None:
-        self.total, self.before, self.begun = len(runs), before, 0
-        self.left = sum(one.steps * _images_a_step(one) for one in runs)
-
-    def next(self, options: RunOptions, recipe: Recipe, fold: str = "") -> RunOptions:
-        self.begun += 1
-        self.left -= recipe.steps * _images_a_step(recipe)
-        method = method_of(recipe)
-        told = f"run {self.begun} of {self.total} ({method}{fold})" if self.total > 1 else ""
-        part = f"{self.before}{told or method}" if self.before else told
-        return replace(options, part=part, after=self.left / _images_a_step(recipe))
+def _numbered(runs: Sequence[tuple[Recipe, str]], options: RunOptions, before: str) -> Iterator[RunOptions]:
+    """The options of each run: its number for the progress line, and what comes after it, in its steps."""
+    for number, (one, fold) in enumerate(runs, 1):
+        told = f"run {number} of {len(runs)} ({method_of(one)}{fold})" if len(runs) > 1 else ""
+        part = f"{before}{told or method_of(one)}" if before else told
+        left = sum(_images(later) for later, _ in runs[number:])
+        yield replace(options, part=part, after=left * one.steps / _images(one))
 
 
-def _images_a_step(recipe: Recipe) -> int:
-    """Views of images in a step, by which runs of several methods share the remaining time."""
+def _images(recipe: Recipe) -> int:
+    """Views of images in a run, by which runs of several methods share the remaining time."""
     unlabeled = 0 if recipe.algorithm.name == SUPERVISED else 2 * recipe.unlabeled_batch
-    return max(recipe.labeled_batch + unlabeled, 1)
+    return recipe.steps * max(recipe.labeled_batch + unlabeled, 1)
 
 
 def _trained(
-    recipe: Recipe,
-    out: Path,
-    options: RunOptions,
-    check: Check,
-    images: ImageSet | None,
-    numbered: _Numbered,
-    folder: str,
+    recipe: Recipe, out: Path, check: Check, images: ImageSet | None, numbered: Iterator[RunOptions], folder: str
 ) -> dict[str, Any]:
     """Train the folds of a recipe, then the recipe itself; returns its results."""
     parts = []
     for fold in range(check.folds) if check.all_in_turn else ():
         below = out / CHECKS / fold_name(recipe, fold)
         part = _with_fold(recipe, check.folds, fold)
-        told = replace(numbered.next(options, part, f", fold {fold + 1} of {check.folds}"), end=_end_of_fold)
-        parts.append(train_as(told, part, below, images, begin))
+        parts.append(train_as(replace(next(numbered), end=_end_of_fold), part, below, images, begin))
         _check_labels(parts[-1], part, images, out)
         # The models of folds are not needed, and may be large.
         (below / "model.safetensors").unlink(missing_ok=True)
         shutil.rmtree(below / "checkpoint", ignore_errors=True)
-    last = replace(numbered.next(options, recipe), end=partial(_end, check, parts))
-    return train_as(last, recipe, out / folder, images, begin)
+    return train_as(replace(next(numbered), end=partial(_end, check, parts)), recipe, out / folder, images, begin)
 
 
 def read_photos(recipe: Recipe) -> ImageSet:
