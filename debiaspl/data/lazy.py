@@ -4,7 +4,7 @@ import hashlib
 import logging
 import math
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
@@ -147,30 +147,28 @@ def in_order(
         return
     pool = ThreadPoolExecutor(workers, thread_name_prefix="decode")
 
-    def begin(number: int) -> list[Future[Tensor]]:
-        positions = chunks[number].tolist() if number < len(chunks) else []
-        return [pool.submit(stored.picture, position) for position in positions]
+    def look(position: int) -> Tensor | str:
+        try:
+            return stored.picture(position)
+        except BadImage as error:
+            return str(error)
+
+    def begin(number: int) -> Iterator[Tensor | str]:
+        return pool.map(look, chunks[number].tolist() if number < len(chunks) else ())
 
     try:
         ahead = begin(0)
         for number, positions in enumerate(chunks):
             under_way, ahead = ahead, begin(number + 1)
-            yield _collected(positions, under_way, stored)
+            seen = dict(zip(positions.tolist(), under_way, strict=True))
+            read = {place: found for place, found in seen.items() if isinstance(found, Tensor)}
+            skipped = {place: found for place, found in seen.items() if isinstance(found, str)}
+            empty = torch.empty((0, *stored.shape[1:]), dtype=torch.uint8)
+            made = torch.stack(list(read.values())) if read else empty
+            yield Drawn(torch.tensor(list(read), dtype=torch.int64), (made,), skipped)
     finally:
         # After an interrupt, running reads finish and no other one starts.
         pool.shutdown(cancel_futures=True)
-
-
-def _collected(positions: Tensor, under_way: list[Future[Tensor]], stored: LazyImages) -> Drawn:
-    pictures: dict[int, Tensor] = {}
-    skipped: dict[int, str] = {}
-    for position, future in zip(positions.tolist(), under_way, strict=True):
-        try:
-            pictures[position] = future.result()
-        except BadImage as error:
-            skipped[position] = str(error)
-    made = torch.stack(list(pictures.values())) if pictures else torch.empty((0, *stored.shape[1:]), dtype=torch.uint8)
-    return Drawn(torch.tensor(list(pictures), dtype=torch.int64), (made,), skipped)
 
 
 def loaded(

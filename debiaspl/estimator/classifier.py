@@ -20,7 +20,6 @@ from debiaspl.data import UNLABELED, ImageSet
 from debiaspl.estimator.images import STEPS, Pictures, recipe_of, train_network
 from debiaspl.estimator.labels import Labels, unlabeled
 from debiaspl.features import fit
-from debiaspl.features.table import CHUNK
 from debiaspl.models import Network, predict_set
 
 
@@ -215,9 +214,9 @@ class DebiasedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         return torch.cat([seen.probabilities.cpu() for seen in predict_set(network, images)]).numpy()
 
     def _most_likely(self, rows: NDArray[Any]) -> NDArray[Any]:
-        """In parts, as there may be many classes."""
-        parts = [rows[first : first + CHUNK] for first in range(0, len(rows), CHUNK)]
-        return np.concatenate([self._probabilities(part).argmax(1) for part in parts])
+        if self._pictures is None:
+            return np.asarray(self._fitted.predict(_tensor(rows))[1])
+        return self._probabilities(rows).argmax(1)
 
     def _unit(self) -> bool | None:
         if self.scaling not in ("auto", "unit", "standard"):

@@ -77,6 +77,11 @@ class Photos:
         told = [f"{name} {count:,}" for name, count in zip(named, self.counts, strict=True)]
         return f"Classes: {shown(told, limit=30)}."
 
+    def with_count(self, name: str) -> str:
+        """A class with its number of labels, for a message."""
+        count = self.counts[self.classes.index(name)]
+        return f"{name!r} ({count:,} photo{'' if count == 1 else 's'})"
+
     @property
     def source(self) -> Path:
         """Where the labels come from: a table, or the folder with a folder for each class."""
@@ -166,10 +171,10 @@ def _alike(photos: Photos) -> str:
     spelled: dict[str, list[str]] = {}
     for name in photos.classes:
         spelled.setdefault(" ".join(name.casefold().split()), []).append(name)
-    groups, counts = [group for group in spelled.values() if len(group) > 1], _counts(photos)
+    groups = [group for group in spelled.values() if len(group) > 1]
     if not groups:
         return ""
-    named = "; ".join(" and ".join(_with_count(name, counts) for name in group) for group in groups[:NAMED])
+    named = "; ".join(" and ".join(map(photos.with_count, group)) for group in groups[:NAMED])
     more = f"; and {len(groups) - NAMED} more" if len(groups) > NAMED else ""
     how = "move the photos of one folder to the other and remove it" if photos.in_folders else "write one of them"
     return f"class names that differ only in capital letters or spaces: {named}{more}. If they are one, {how}. If not"
@@ -180,7 +185,7 @@ def _joined(photos: Photos) -> str:
     joined, parts = [], set()
     for name in photos.classes:
         if own := {part for part in _BETWEEN.split(name) if part in photos.classes and part != name}:
-            joined.append(_with_count(name, _counts(photos)))
+            joined.append(photos.with_count(name))
             parts |= own
     if not joined:
         return ""
@@ -191,7 +196,7 @@ def _joined(photos: Photos) -> str:
 def _waiting(photos: Photos) -> str:
     """Names of photos that have no label yet."""
     waiting = [
-        _with_count(name, _counts(photos))
+        photos.with_count(name)
         for name in photos.classes
         if re.sub(r"[\W_]+", "", name.casefold()) in NOT_YET or means_no_value(name)
     ]
@@ -199,11 +204,3 @@ def _waiting(photos: Photos) -> str:
         return ""
     how = f"rename the folder to {photos.folder / 'unlabeled'}" if photos.in_folders else "leave the label empty"
     return f"the class {shown(waiting, limit=NAMED)}. If these photos have no label yet, {how}. If it is a class"
-
-
-def _counts(photos: Photos) -> dict[str, int]:
-    return dict(zip(photos.classes, photos.counts, strict=True))
-
-
-def _with_count(name: str, counts: dict[str, int]) -> str:
-    return f"{name!r} ({counts[name]:,} photo{'' if counts[name] == 1 else 's'})"

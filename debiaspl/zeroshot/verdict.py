@@ -72,14 +72,10 @@ class TeacherVerdict:
         signs = ", ".join(f"{name} {getattr(self, name):.2f} of {needed:g}" for name, needed in NEEDED.items())
         found = f"{teacher} on these photos, judged without labels: {self.word} (found, of what a good one has: {signs}"
         found += f"; never predicted: {', '.join(self.never)})." if self.never else ")."
-        if labels:
-            todo = {GOOD: "It is consistent, which does not prove that it is right", CHANCE: "Do not rely on it"}
-            return f"{found} {todo.get(self.word, 'Check it before you rely on it')}: 20 labels or more test it."
-        if self.word == GOOD:
-            return (
-                f"{found} It is consistent, which does not prove that it is right: test it with 20 labels (--labels)."
-            )
-        rely = "Do not rely on it" if self.word == CHANCE else "Check it before you rely on it"
+        todo = {GOOD: "It is consistent, which does not prove that it is right", CHANCE: "Do not rely on it"}
+        rely = todo.get(self.word, "Check it before you rely on it")
+        if labels or self.word == GOOD:
+            return f"{found} {rely}: 20 labels or more (--labels) test it."
         names = shlex.quote(",".join(f'"{name}"' if "," in name else name for name in classes))
         return (
             f"{found} {rely}: label five photos per class (debiaspl label {shlex.quote(str(photos))} --classes {names})"

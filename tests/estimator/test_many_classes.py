@@ -28,7 +28,7 @@ class LargestTensor(TorchDispatchMode):
 def test_memory_does_not_grow_with_the_square_of_the_classes(monkeypatch):
     """Two rows a class, so that rows times classes would be such a square too. Parts are small, as many classes are for
     the usual parts."""
-    for name in ("features.fit", "features.table", "graph.linear", "estimator.classifier"):
+    for name in ("features.fit", "features.table", "graph.linear"):
         monkeypatch.setattr(sys.modules[f"debiaspl.{name}"], "CHUNK", 32)
     monkeypatch.setitem(sys.modules["debiaspl.graph.neighbours"].MOST_SIMILARITIES, "cpu", 2**14)
     features = torch.randn(2 * CLASSES, 8, generator=torch.Generator().manual_seed(0)).numpy()

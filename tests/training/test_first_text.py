@@ -76,7 +76,7 @@ def test_the_logits_are_scale_times_cosine_where_lengths_are_equal():
 @pytest.mark.parametrize("kind", ["clip", "siglip"])
 @pytest.mark.parametrize("is_frozen", [True, False])
 def test_a_run_begins_with_what_the_model_itself_says(photos, tmp_path, kind, is_frozen):
-    from debiaspl.zeroshot import TEMPLATES
+    from debiaspl.encoders.templates import TEMPLATES
     from debiaspl.zeroshot.teacher import ClipTeacher, open_photos
 
     model = save_model(tmp_path / kind, kind)

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from debiaspl.data import DataError, ImageSet
-from debiaspl.encoders.templates import TEMPLATES, check_templates, filled, read_templates
+from debiaspl.encoders.templates import TEMPLATES, filled, read_templates
 from debiaspl.zeroshot.arrays import ArraysTeacher
 
 
@@ -15,7 +15,7 @@ def images(count: int = 4) -> ImageSet:
 
 
 def test_our_templates_are_templates():
-    assert all(check_templates(templates) == templates for templates in TEMPLATES.values())
+    assert list(TEMPLATES) == ["digits", "general", "imagenet", "name", "satellite", "texture"]
     assert len(set(TEMPLATES["imagenet"])) == 80
     assert filled(["a {}.", "{} b"], "{0}") == ["a {0}.", "{0} b"]
 
