@@ -76,10 +76,10 @@ def test_an_error_of_a_users_own_file_keeps_its_traceback(tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("moment", [0.05, 0.3, 0.8])
 def test_an_interrupt_while_it_loads_prints_no_traceback(tmp_path, moment):
-    """At any moment after Python itself has begun to run the command."""
+    """At any moment after ``main`` has begun, which then imports the rest."""
     program = (
-        "import sys, time; print('ready', flush=True)\n"
-        "import debiaspl.__main__ as command; sys.argv = ['debiaspl', 'audit', 'nothing.csv']; command.main()"
+        "import sys, debiaspl.__main__ as command; print('ready', flush=True)\n"
+        "sys.argv = ['debiaspl', 'audit', 'nothing.csv']; command.main()"
     )
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     with started([sys.executable, "-c", program], cwd=tmp_path, **pipes) as process:
