@@ -36,10 +36,7 @@ def test_lazy_images_are_the_decoded_files(tmp_path):
     chosen = images.select(torch.tensor([11, 3]))
     expected = [decode(tmp_path / name, (16, 16)) for name in ("flower/0001.jpg", "china/0003.jpg")]
     assert torch.equal(chosen[torch.arange(2)], torch.stack(expected))
-
-
-def test_the_size_of_the_first_image_is_taken(tmp_path):
-    assert read_place(write_folder(tmp_path), 0).images.shape == (20, 3, 24, 24)
+    assert read_place(tmp_path, 0).images.shape == (20, 3, 24, 24)  # the size of the first image
 
 
 def test_a_resized_crop_is_a_part_of_the_image():
@@ -176,10 +173,6 @@ def test_a_folder_is_opened_with_a_fifth_held_out(tmp_path, stream):
     whole = torch.cat([parts.train.images[torch.arange(16)], parts.test.images[torch.arange(4)]])
     assert whole.dtype == torch.uint8
     assert math.prod(whole.shape) == 20 * 3 * 16 * 16
-
-
-def test_unlabeled_images_are_refused_by_a_recipe_that_hides_labels(tmp_path):
-    write_folder(tmp_path)
     (tmp_path / "unlabeled").mkdir()
     (tmp_path / "unlabeled" / "x.jpg").write_bytes(jpeg(patch(0, 3)))
     with pytest.raises(DataError, match="1 of 21 images have no label"):

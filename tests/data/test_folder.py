@@ -98,12 +98,10 @@ def test_bad_images_leave_no_gaps(root: Path, caplog: pytest.LogCaptureFixture) 
     assert "read 196 images, skipped 4 files: cat/001.png (its content is not" in record.getMessage()
 
 
-def test_more_than_the_memory_holds(root: Path) -> None:
+def test_too_large_sets_are_refused_and_an_interrupt_ends_the_work(root: Path) -> None:
     with pytest.raises(DataError, match=r"200 images of 10000000000 x 10000000000 pixels need .* GB of memory"):
         read_folder(root, (10**10, 10**10))
 
-
-def test_an_interrupt_ends_the_work(root: Path) -> None:
     def interrupt(done: int, total: int) -> None:
         raise KeyboardInterrupt
 

@@ -43,16 +43,6 @@ def test_a_jpeg_read_at_a_smaller_scale_needs_less(monkeypatch):
             decode(content, size)
 
 
-def test_small_pictures_are_never_asked_about(monkeypatch):
-    def asked() -> int:
-        raise AssertionError("it costs a tenth of a millisecond")
-
-    monkeypatch.setattr(memory, "free_memory", asked)
-    content = io.BytesIO()
-    Image.new("RGB", (500, 400)).save(content, "PNG")
-    decode(content.getvalue(), (8, 8))
-
-
 def test_large_pictures_wait_for_each_other(monkeypatch):
     """Eight at once would take six times what there is."""
     free(monkeypatch, 1e9)

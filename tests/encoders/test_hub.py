@@ -59,17 +59,13 @@ def test_a_network_is_rebuilt_from_json_and_weights_alone(kind, tmp_path):
     assert fingerprint(again.encoder) == fingerprint(encoder)
 
 
-def test_convolutional_ones_take_any_size_and_transformers_one(tmp_path):
+@torch.no_grad()
+def test_convolutional_ones_take_any_size_and_others_resize_images_inside(tmp_path):
     save("resnet", tmp_path / "resnet")
     save("vit", tmp_path / "vit")
     assert load_encoder(str(tmp_path / "resnet"), image_size=48).image_size == 48
     with pytest.raises(ValueError, match="48 x 48"):
         load_encoder(str(tmp_path / "vit"), image_size=48)
-
-
-@torch.no_grad()
-def test_images_of_another_size_are_resized_inside(tmp_path):
-    save("vit", tmp_path / "vit")
     encoder = load_encoder(str(tmp_path / "vit"))
     small = torch.full((2, 3, 20, 20), 77, dtype=torch.uint8)
     large = torch.full((2, 3, SIZE, SIZE), 77, dtype=torch.uint8)
@@ -103,9 +99,7 @@ def test_a_model_that_lacks_weights_is_refused(tmp_path):
     lost = next(name for name in weights if "query" in name)
     del weights[lost]
     save_file(weights, path, metadata={"format": "pt"})
-    with pytest.raises(
-        ValueError, match=r"has no weights for 1 tensors of a vit, such as .*not a complete image model"
-    ):
+    with pytest.raises(ValueError, match="no weights for 1 tensors of a vit"):
         load_encoder(str(tmp_path / "vit"))
 
 

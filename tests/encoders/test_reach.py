@@ -66,19 +66,3 @@ def test_a_hub_that_answers_or_need_not_be_asked_is_left_to_its_client(nobody, s
     require_hub("some/name")
     (kept / "refs" / "main").unlink()
     refused()
-
-
-def test_the_client_of_the_hub_may_be_more_patient(nobody, monkeypatch):
-    tries = []
-
-    def hears_nothing(place, timeout):
-        tries.append((place, timeout))
-        raise TimeoutError("timed out")
-
-    monkeypatch.setattr(encoders_hub.socket, "create_connection", hears_nothing)
-    for patience in (None, "60"):
-        if patience:
-            monkeypatch.setenv("HF_HUB_ETAG_TIMEOUT", patience)
-        with pytest.raises(ConnectionError, match="timed out"):
-            require_hub("some/name")
-    assert tries == [(("127.0.0.1", nobody), 5), (("127.0.0.1", nobody), 60)]

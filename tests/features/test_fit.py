@@ -94,6 +94,7 @@ def test_half_precision_and_a_class_without_labels():
     assert fit(features.half(), labels, 4, steps=5).network.head.weight.dtype == torch.float32
     fitted = fit(features, labels, 4, steps=50)
     assert fitted.probabilities(features)[:, 3].max() < 0.5
+    assert [enough_steps(rows) for rows in (2, 30_000, 10**9)] == [250, 1000, 1000]
 
 
 def test_hidden_features_are_as_many_as_they_should_be_and_noise_as_long():
@@ -106,6 +107,9 @@ def test_hidden_features_are_as_many_as_they_should_be_and_noise_as_long():
     noise = Hide(0.0, 2.0)(vectors, torch.Generator().manual_seed(0)) - vectors
     assert float((noise.norm(dim=1) / vectors.norm(dim=1)).mean()) == pytest.approx(2, rel=0.05)
     assert torch.equal(Hide(0.0)(vectors), vectors)
+    for wrong in ((1.0, 0.0), (0.0, -1.0)):
+        with pytest.raises(ValueError, match=r"hidden is 1.0|noise is -1.0"):
+            Hide(*wrong)
 
 
 @pytest.mark.parametrize("unit", [False, True])
@@ -139,16 +143,6 @@ def test_what_is_for_pictures_alone_is_refused_for_vectors_and_the_other_way_rou
     small = LINEAR.changed(network="small")
     with pytest.raises(ValueError, match="strong is hide"):
         fit_task(small, Task(pictures, pictures, pictures), cpu)
-
-
-@pytest.mark.parametrize(("hidden", "noise"), [(1.0, 0.0), (0.0, -1.0)])
-def test_a_share_and_a_length(hidden, noise):
-    with pytest.raises(ValueError, match=r"hidden is 1.0|noise is -1.0"):
-        Hide(hidden, noise)
-
-
-def test_the_number_of_steps_is_bounded():
-    assert [enough_steps(rows) for rows in (2, 30_000, 10**9)] == [250, 1000, 1000]
 
 
 def test_methods_share_a_table_and_what_is_remembered_changes_nothing():

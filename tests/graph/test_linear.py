@@ -4,8 +4,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from debiaspl.data import load
-from debiaspl.graph import Graph, logistic, probe_weights, ridge_weights
+from debiaspl.graph import logistic, probe_weights, ridge_weights
 from debiaspl.graph.linear import held_out_shots
 from tests.reference import graph as slow_graph, logistic as slow
 
@@ -98,21 +97,3 @@ def test_a_class_without_labels_is_never_chosen():
 def test_no_label_at_all_is_refused():
     with pytest.raises(ValueError, match="no row has a label"):
         ridge_weights(torch.eye(3), torch.full((3,), -1), 2)
-
-
-def test_it_mends_mistakes_of_the_graph():
-    """Digits, four labels a class: nearly as many are right as the graph had, from a tenth of the numbers; and more on
-    average over draws."""
-    images = load("digits").train
-    truth = images.labels
-    graph, gains = Graph.of(images.images.flatten(1).float()), []
-    for seed in range(6):
-        order = torch.randperm(len(truth), generator=torch.Generator().manual_seed(seed))
-        labels = torch.full_like(truth, -1)
-        for number in range(10):
-            picked = order[truth[order] == number][:4]
-            labels[picked] = number
-        spread = graph.spread(labels, 10).argmax(-1)
-        linear = (graph.units @ ridge_weights(graph.units, spread, 10).T).argmax(-1)
-        gains.append(float((linear == truth).double().mean() - (spread == truth).double().mean()))
-    assert sum(gains) / len(gains) > -0.02

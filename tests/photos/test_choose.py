@@ -137,8 +137,4 @@ def test_an_image_size_acts_or_is_refused(place):
         wanted_size(["steps=3", "image_size=448"], fixed)
     assert wanted_size(["image_size=64"], fixed) == 64
     assert wanted_size(["image_size=x"], fixed) == wanted_size(["steps=3"], fixed) == 0
-
-
-def test_the_size_is_that_of_a_usual_photo(place):
-    photos = survey(place / "photos", place / "labels.csv")
     assert (photos.side, photos.counts, photos.unlabeled) == (SIDE, [3, 3], 24)

@@ -39,11 +39,6 @@ def test_the_verdict_has_three_answers(ours, theirs, words):
     assert words in verdict(outcome(ours, theirs))
 
 
-def test_a_supervised_run_that_was_asked_for_is_called_one():
-    said = verdict(outcome(photos(0, 10), None), unlabeled=24)
-    assert said == "This is a supervised model, as requested: it has learned from the labels only."
-
-
 def test_it_says_which_model_is_used_and_why():
     run = Path("runs/first")
     assert (
