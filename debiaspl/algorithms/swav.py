@@ -12,9 +12,6 @@ from debiaspl.augment.cropcolor import AREA, checked_area, small_crops
 from debiaspl.debias import Correction, ranks
 from debiaspl.debias.correction import within
 
-ABSENT = -1e9
-"""Added to the logarithm of a row that does not count."""
-
 
 class SwAV(SelfSupervised):
     """The student predicts from each strong view the prototypes that the other one is assigned to.
@@ -120,7 +117,7 @@ class SwAV(SelfSupervised):
         code, absent = whole / self.code_temperature, whole.new_zeros(())
         if count is not None and used is not None:
             old = torch.arange(len(whole), device=whole.device) >= count
-            absent = torch.where(old & ~used, ABSENT, 0.0)[:, None].to(whole.dtype)
+            absent = torch.where(old & ~used, -1e9, 0.0)[:, None].to(whole.dtype)
         for _ in range(self.rounds):
             code = code + absent
             code = code - code.logsumexp(0, keepdim=True)

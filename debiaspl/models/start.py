@@ -22,7 +22,6 @@ from debiaspl.data.known import data_folders
 from debiaspl.data.tensor_file import read_tensor_file
 from debiaspl.files import digest_if_there
 
-NESTED = ("state_dict", "model")
 AVERAGED = {"encoder_k", "ema", "momentum_encoder", "teacher", "model_ema"}
 """Names of averages beside the trained network. The trained network is used: its own average starts as its copy."""
 LARGEST_SIDE = 16_383
@@ -148,7 +147,7 @@ def _projector(tensors: Mapping[str, Tensor], own: Mapping[str, Tensor], path: P
 
 def _tensors(path: Path) -> dict[str, Tensor]:
     content = _read(path)
-    for name in NESTED:
+    for name in ("state_dict", "model"):
         if isinstance(content, Mapping) and isinstance(content.get(name), Mapping):
             content = content[name]
     tensors = content.items() if isinstance(content, Mapping) else ()

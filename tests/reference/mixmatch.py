@@ -1,7 +1,6 @@
 """MixMatch's formulas with plain loops over Python floats, written from its text alone."""
 
 import math
-from collections.abc import Iterator
 
 from tests.reference.paper import Vector, debiased, moved_prior, softmax
 
@@ -60,33 +59,22 @@ def losses(
 ) -> tuple[float, float, Vector]:
     """Eq. 3 and 4, and the prior after the batch: cross-entropy of the labeled mixtures with their mixed labels; the
     squared error, over images and classes, of the others, whose logits carry the margin of the new prior."""
+    classes = len(weight)
     logits_weak = [[linear(weight, image) for image in view] for view in views]
     guess = guesses(logits_weak, prior, strength, temperature)
     new = moved_prior(prior, mean_logits(logits_weak), momentum)
 
+    images = labeled + [image for view in views for image in view]
+    targets = [one_hot(label, classes) for label in labels] + guess * len(views)
+    mixed, mixed_targets = mixture(images, partners, shares), mixture(targets, partners, shares)
+
     known, unknown = 0.0, 0.0
-    images = [image for view in views for image in view]
-    for is_known, logits, target in mixtures(weight, labeled, labels, images, guess * len(views), partners, shares):
-        if is_known:
+    for number, (image, target) in enumerate(zip(mixed, mixed_targets, strict=True)):
+        logits = linear(weight, image)
+        if number < len(labeled):
             known += soft_cross_entropy(softmax(logits), target) / len(labeled)
         else:
             predicted = debiased(logits, new, -strength)
             squared = sum((one - other) ** 2 for one, other in zip(predicted, target, strict=True))
-            unknown += squared / len(weight) / len(images)
+            unknown += squared / classes / (len(mixed) - len(labeled))
     return known, unknown, new
-
-
-def mixtures(
-    weight: list[Vector],
-    labeled: list[Vector],
-    labels: list[int],
-    others: list[Vector],
-    guesses: list[Vector],
-    partners: list[int],
-    shares: Vector,
-) -> Iterator[tuple[bool, Vector, Vector]]:
-    """Whether an image was labeled, the logits of its mixture, and its mixed label."""
-    targets = [one_hot(label, len(weight)) for label in labels] + guesses
-    mixed = zip(mixture(labeled + others, partners, shares), mixture(targets, partners, shares), strict=True)
-    for number, (image, target) in enumerate(mixed):
-        yield number < len(labeled), linear(weight, image), target

@@ -1,6 +1,6 @@
 """ReMixMatch's formulas with plain loops over Python floats, written from its text alone."""
 
-from tests.reference.mixmatch import linear, mixtures, sharpened, soft_cross_entropy
+from tests.reference.mixmatch import linear, mixture, one_hot, sharpened, soft_cross_entropy
 from tests.reference.paper import Vector, cross_entropy, debiased, moved_prior, softmax
 
 Grid = list[list[float]]
@@ -32,14 +32,19 @@ def losses(
     guess = [sharpened(debiased(row, prior, strength), temperature) for row in logits_weak]
     new = moved_prior(prior, logits_weak, momentum)
 
+    images = labeled + [image for view in (*strong, weak) for image in view]
+    targets = [one_hot(label, len(weight)) for label in labels] + guess * (len(strong) + 1)
+    mixed = mixture(images, partners, shares)
+    mixed_targets = mixture(targets, partners, shares)
+
     known, unknown = 0.0, 0.0
-    images = [image for view in (*strong, weak) for image in view]
-    found = mixtures(weight, labeled, labels, images, guess * (len(strong) + 1), partners, shares)
-    for is_known, logits, target in found:
-        if is_known:
+    for number, (image, target) in enumerate(zip(mixed, mixed_targets, strict=True)):
+        logits = linear(weight, image)
+        if number < len(labeled):
             known += soft_cross_entropy(softmax(logits), target) / len(labeled)
         else:
-            unknown += soft_cross_entropy(debiased(logits, new, -strength), target) / len(images)
+            loss = soft_cross_entropy(debiased(logits, new, -strength), target)
+            unknown += loss / (len(mixed) - len(labeled))
     first = 0.0
     for image, target in zip(strong[0], guess, strict=True):
         first += soft_cross_entropy(debiased(linear(weight, image), new, -strength), target) / len(weak)
