@@ -1,4 +1,9 @@
-"""Commands as a user types them, in this process."""
+"""Commands as a user types them, in this process, and what they leave."""
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
 
 from click.testing import Result
 from typer.testing import CliRunner
@@ -22,3 +27,12 @@ def refused(*arguments: object) -> str:
     ran = debiaspl(*arguments)
     assert ran.exit_code == 1, ran.output
     return ran.output
+
+
+def rows_of(table: Path | str) -> list[dict[str, str]]:
+    with open(table, newline="", encoding="utf-8", errors="surrogateescape") as file:
+        return list(csv.DictReader(file))
+
+
+def results_of(run: Path) -> dict[str, Any]:
+    return json.loads((run / "results.json").read_text())

@@ -1,6 +1,5 @@
 """A short start of a folder of digits, and what is in its folder."""
 
-import json
 from pathlib import Path
 
 import torch
@@ -13,10 +12,6 @@ SHORT = ("--set", "steps=8", "--set", "network.width=4", "--set", "log_every=4",
 
 def pretrain(photos, out, *more):
     return done("train", photos, "--method", "moco", "--out", out, "--device", "cpu", *SHORT, *more).splitlines()
-
-
-def results(folder: Path) -> dict:
-    return json.loads((folder / "results.json").read_text())
 
 
 def features(folder: Path) -> dict[str, torch.Tensor]:

@@ -11,10 +11,9 @@ from debiaspl.photos.choose import AUTOMATIC_FROM, choose_with_start, starts_by_
 from debiaspl.recipes.lengths import START
 from debiaspl.training.log import ProgressLine
 from tests.photos.digits import write_digits
-from tests.photos.starts import results
 from tests.photos.test_choose import made
 from tests.training.tiny import stop_at
-from tests.typed import done, refused
+from tests.typed import done, refused, results_of
 
 STEPS = ("--set", "steps=6", "--set", "network.width=4", "--set", "checkpoint_every=2")
 
@@ -47,23 +46,23 @@ def test_features_are_learned_first_and_all_runs_begin_with_them(photos, tmp_pat
     assert said[0] == "1 of 2: learning features"
     assert said[1] == "2 of 2: run 1 of 8 (supervised, fold 1 of 3)"
     assert said[-1] == "2 of 2: run 8 of 8 (debiaspl)"
-    assert results(out / "start")["labels"] == []  # the labels of the folds have taught it nothing
+    assert results_of(out / "start")["labels"] == []  # the labels of the folds have taught it nothing
     digest = hashlib.sha256((out / "start" / "model.safetensors").read_bytes()).hexdigest()
     parts = [out, out / "supervised", *(out / "check").iterdir()]
     assert len(parts) == 8
-    assert {results(part)["start"] for part in parts} == {digest}
-    network = results(out)["recipe"]["network"]
-    assert network == results(out / "start")["recipe"]["network"] == {"name": "small", "settings": {"width": 4}}
+    assert {results_of(part)["start"] for part in parts} == {digest}
+    network = results_of(out)["recipe"]["network"]
+    assert network == results_of(out / "start")["recipe"]["network"] == {"name": "small", "settings": {"width": 4}}
 
 
 def test_it_can_be_turned_off_and_what_else_is_set_reaches_it(photos, tmp_path):
     done(*asked(photos, tmp_path / "off", "--set", "start="))
     assert not (tmp_path / "off" / "start").exists()
-    assert "start" not in results(tmp_path / "off")
+    assert "start" not in results_of(tmp_path / "off")
     done(*asked(photos, tmp_path / "moco", "--set", "algorithm=moco", "--set", "correction=none"))
     assert not (tmp_path / "moco" / "start").exists()
     done(*asked(photos, tmp_path / "on", "--set", "seed=3", "--set", "flip=false", "--set", "image_size=12"))
-    recipe = results(tmp_path / "on" / "start")["recipe"]
+    recipe = results_of(tmp_path / "on" / "start")["recipe"]
     assert (recipe["seed"], recipe["flip"], recipe["image_size"]) == (3, False, 12)
     done(*asked(photos, tmp_path / "given", "--set", f"start={tmp_path / 'on' / 'start'}"))
     assert not (tmp_path / "given" / "start").exists()

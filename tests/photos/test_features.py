@@ -1,7 +1,5 @@
 """Commands that take a folder of features in place of the photos, and features that are kept before there is a run."""
 
-import csv
-import json
 import shutil
 
 import pytest
@@ -17,7 +15,7 @@ from debiaspl.encoders import encoding
 from debiaspl.features import choose
 from debiaspl.photos.encoding import FOLDER, PhotoEncoding
 from tests.data.photos import write_folder
-from tests.typed import debiaspl, done, refused
+from tests.typed import debiaspl, done, refused, results_of, rows_of
 
 
 @pytest.fixture(scope="module")
@@ -39,17 +37,12 @@ def alone(place, features, tmp_path_factory):
     return root
 
 
-def rows(path):
-    with open(path, newline="") as file:
-        return list(csv.DictReader(file))
-
-
 def test_train_without_photos_fits_the_same_classifier(trained, place, alone):
     one, other = (load_model(run).network for run in (trained[1], alone / "run"))
     assert torch.equal(one.head.weight, other.head.weight)
     predictions = [(run / "predictions.csv").read_text() for run in (trained[1], alone / "run")]
     assert predictions[0] == predictions[1]
-    assert json.loads((alone / "run" / "results.json").read_text())["unlabeled"] == 24
+    assert results_of(alone / "run")["unlabeled"] == 24
 
 
 def test_train_with_photos_and_features_encodes_nothing(place, features, monkeypatch):
@@ -66,9 +59,9 @@ def test_predict(trained, place, features, alone, tmp_path):
         "place": [alone / "features"],
     }.items():
         done("predict", trained[1], *arguments, "--out", tmp_path / f"{name}.csv")
-    expected = rows(tmp_path / "photos.csv")
+    expected = rows_of(tmp_path / "photos.csv")
     for name in ("both", "features", "place"):
-        found = rows(tmp_path / f"{name}.csv")
+        found = rows_of(tmp_path / f"{name}.csv")
         assert [(row["file_name"], row["label"]) for row in found] == [
             (row["file_name"], row["label"]) for row in expected
         ]
@@ -81,7 +74,7 @@ def test_next_with_a_run_and_without(trained, alone, tmp_path):
     for name, arguments in {"with": [trained[1]], "without": ["--encoder", alone / "encoder"]}.items():
         out = tmp_path / f"{name}.csv"
         done("next", *arguments, "--features", alone / "features", "--count", 4, "--out", out)
-        assert len(rows(out)) == 4
+        assert len(rows_of(out)) == 4
 
 
 def test_compare(alone, tmp_path):
@@ -116,10 +109,10 @@ def test_predictions_by_parts(source, trained, place, tmp_path, monkeypatch):
     for part in ("2/2", "1/2", "1/3"):
         done("predict", trained[1], *what, "--out", tmp_path / "parts", "--part", part)
     tables = sorted((tmp_path / "parts").glob("*.csv"))
-    assert [len(rows(table)) for table in tables] == [7, 7, 7, 7, 2]
+    assert [len(rows_of(table)) for table in tables] == [7, 7, 7, 7, 2]
     keys = ("file_name", "label")
-    found = [tuple(row[key] for key in keys) for table in tables for row in rows(table)]
-    assert found == [tuple(row[key] for key in keys) for row in rows(tmp_path / "all.csv")]
+    found = [tuple(row[key] for key in keys) for table in tables for row in rows_of(table)]
+    assert found == [tuple(row[key] for key in keys) for row in rows_of(tmp_path / "all.csv")]
     assert "--out" in refused("predict", trained[1], *what, "--out", tmp_path / "parts", "--probabilities")
     refused("predict", trained[1], *what, "--out", tmp_path / "x.csv", "--part", "1/2")
 
@@ -129,8 +122,7 @@ def test_the_first_labels_are_chosen_without_a_run_and_train_finds_their_feature
     photos, encoder = place / "photos", place / "encoder"
     said = done("next", photos, "--encoder", encoder, "--count", 5, "--page", "next.html")
     assert f"Features are in {FOLDER}" in said.replace("\n", " ")
-    with open("next.csv", newline="") as file:
-        rows = list(csv.DictReader(file))
+    rows = rows_of("next.csv")
     assert [row["asked"] for row in rows] == ["coverage"] * 5
     assert {row["label"] + row["predicted"] + row["confidence"] for row in rows} == {""}
     listing = list_images(photos)

@@ -12,9 +12,9 @@ from debiaspl.photos.survey import survey, survey_for_start
 from debiaspl.recipes import recipe
 from debiaspl.training import Run, train
 from tests.photos.digits import write_digits
-from tests.photos.starts import SHORT, results
+from tests.photos.starts import SHORT
 from tests.training.tiny import stop_at
-from tests.typed import debiaspl, done, refused
+from tests.typed import debiaspl, done, refused, results_of
 
 
 def test_a_run_that_goes_on_does_without_its_start(tmp_path, monkeypatch, start):
@@ -66,10 +66,10 @@ def test_a_run_on_photos_takes_network_and_size_from_its_start(flat, start, tmp_
     recipe = json.loads((tmp_path / "run" / "config.json").read_text())["recipe"]
     assert recipe["network"] == {"name": "small", "settings": {"width": 4}}
     assert recipe["start"] == str(start[0])
-    digest = results(tmp_path / "run")["start"]
+    digest = results_of(tmp_path / "run")["start"]
     parts = [tmp_path / "run" / "supervised", *(tmp_path / "run" / "check").iterdir()]
     assert len(parts) == 7
-    assert {results(part)["start"] for part in parts} == {digest}
+    assert {results_of(part)["start"] for part in parts} == {digest}
     larger = debiaspl(*asked, "--set", "image_size=12", "--out", tmp_path / "larger")
     assert "at 12 x 12 pixels" in larger.output
 

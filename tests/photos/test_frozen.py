@@ -1,6 +1,5 @@
 """``debiaspl train FOLDER --encoder``: each photo is encoded once, and one run folder is written."""
 
-import csv
 import json
 import re
 import shutil
@@ -25,13 +24,9 @@ from debiaspl.photos.choose import choose_with_start
 from debiaspl.photos.survey import survey
 from tests.data.photos import jpeg, patch, write_labels
 from tests.photos.user import CLASSES, asked
-from tests.typed import debiaspl, done, refused
+from tests.typed import debiaspl, done, refused, results_of, rows_of
 
 METHODS = ["supervised", "graph", "debiaspl"]
-
-
-def results_of(run):
-    return json.loads((run / "results.json").read_text())
 
 
 def test_what_is_said(trained):
@@ -162,8 +157,7 @@ def test_one_photo_more_encodes_one_photo(place, tmp_path, monkeypatch):
 
 
 def test_every_photo_has_a_prediction_and_none_shows_a_label_it_was_trained_with(trained):
-    with (trained[1] / "predictions.csv").open(newline="") as file:
-        found = list(csv.DictReader(file))
+    found = rows_of(trained[1] / "predictions.csv")
     assert [row["file_name"] for row in found] == [f"{number:02d}.jpg" for number in range(30)]
     assert {row["label"] for row in found} <= set(CLASSES)
     assert {row["truth"] for row in found} == {""}
@@ -175,8 +169,7 @@ def test_a_moved_run_predicts_the_same_without_the_encoder_it_came_from(trained,
     try:
         model = load_model(tmp_path / "moved")
         assert model.classes == CLASSES
-        with (trained[1] / "predictions.csv").open(newline="") as file:
-            found = list(csv.DictReader(file))
+        found = rows_of(trained[1] / "predictions.csv")
         pictures = torch.stack([decode(place / "photos" / row["file_name"], model.size) for row in found])
         confidence, label = model.probabilities(pictures).max(-1)
     finally:

@@ -2,9 +2,9 @@
 
 from debiaspl.training import Run
 from tests.photos.digits import write_digits
-from tests.photos.starts import SHORT, pretrain, results, same
+from tests.photos.starts import SHORT, pretrain, same
 from tests.training.tiny import stop_at
-from tests.typed import debiaspl, done
+from tests.typed import debiaspl, done, results_of
 
 MOCO = "--method", "moco", "--device", "cpu", *SHORT
 
@@ -16,7 +16,7 @@ def test_a_flat_folder_without_labels(flat, start):
         f"  debiaspl label {flat} --classes 'NAME,OTHER NAME'",
         f"  debiaspl train {flat} --device cpu --set start={out}",
     ]
-    measured = results(out)
+    measured = results_of(out)
     assert (measured["labels"], measured["unlabeled"], measured["test"]) == ([], 60, 0)
     assert "accuracy" not in measured
     assert not (out / "predictions.csv").exists()
@@ -35,13 +35,13 @@ def test_labels_only_measure_the_features(tmp_path):
     said = pretrain(photos, tmp_path / "start")
     assert said[0].startswith("60 images, 20 labels, 2 classes; ")
     assert "--folders ignore" in said[1]
-    measured = results(tmp_path / "start")
+    measured = results_of(tmp_path / "start")
     assert measured["unlabeled"] == 60  # labeled ones are learned from too, without their labels
     assert sum(measured["labels"]) + measured["test"] == 20
     assert any(f"{100 * measured['accuracy']:.1f} % of {measured['test']} held-out labels" in line for line in said)
     assert said[-1] == f"  debiaspl train {photos} --device cpu --set start={tmp_path / 'start'}"
     assert pretrain(photos, tmp_path / "plain", "--folders", "ignore")[0] == "60 images without labels."
-    assert "accuracy" not in results(tmp_path / "plain")
+    assert "accuracy" not in results_of(tmp_path / "plain")
     assert same(tmp_path / "start", tmp_path / "plain")
 
 
@@ -61,9 +61,9 @@ def test_photos_that_cannot_be_read_are_left_out(tmp_path):
     photos = write_digits(tmp_path / "photos", 30)
     (photos / "007.png").write_bytes(b"damaged")
     pretrain(photos, tmp_path / "start")
-    assert results(tmp_path / "start")["unlabeled"] == 29
+    assert results_of(tmp_path / "start")["unlabeled"] == 29
     pretrain(photos, tmp_path / "streamed", "--set", "stream=true", "--workers", 0)
-    assert results(tmp_path / "streamed")["skipped"] == ["007.png"]
+    assert results_of(tmp_path / "streamed")["skipped"] == ["007.png"]
 
 
 def test_a_stopped_start_is_resumed_to_the_same_bits_also_where_photos_were_labeled_meanwhile(

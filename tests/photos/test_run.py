@@ -1,6 +1,5 @@
 """Photos with a network that learns its features: its folds, its baseline, and what goes on after a stop."""
 
-import csv
 import json
 import re
 import shutil
@@ -23,7 +22,7 @@ from debiaspl.training.method import method_of
 from debiaspl.training.settings import parse_settings
 from debiaspl.training.step import Step
 from tests.encoders.tiny import save
-from tests.typed import debiaspl, done, refused
+from tests.typed import debiaspl, done, refused, results_of, rows_of
 
 TINY = [part for text in ("steps=4", "width=2", "labeled_batch=4", "unlabeled_batch=8") for part in ("--set", text)]
 
@@ -36,9 +35,8 @@ def photos_of(place, out):
 def test_each_fold_is_a_run_and_a_stopped_training_goes_on_to_the_same_bits(place, tmp_path, monkeypatch):
     real, calls = run.train_as, []
     whole, out = tmp_path / "whole", tmp_path / "stopped"
-    assert debiaspl(*photos_of(place, whole)).exit_code == 0
-    results = json.loads((whole / "results.json").read_text())
-    folds = [json.loads(path.read_text()) for path in sorted(whole.glob("check/debiaspl-fold*/results.json"))]
+    done(*photos_of(place, whole))
+    results, folds = results_of(whole), [results_of(fold) for fold in sorted(whole.glob("check/debiaspl-fold*"))]
     assert sum(torch.tensor(fold["confusion"]) for fold in folds).tolist() == results["confusion"]
     assert len(folds) == results["check"]["folds"] == 3
     assert not list(whole.glob("check/*/model.safetensors"))
@@ -65,7 +63,7 @@ def test_a_stopped_run_does_not_go_on_with_other_labels(place, tmp_path):
     table = tmp_path / "user" / "labels.csv"
     shutil.copy(place / "labels.csv", table)
     asked = photos_of(tmp_path / "user", tmp_path / "run")
-    assert debiaspl(*asked).exit_code == 0
+    done(*asked)
     for part in ("run", "run/supervised"):  # as if it was stopped after the folds
         (tmp_path / part / "results.json").unlink()
     with table.open("a") as file:
@@ -88,10 +86,9 @@ def test_class_folders_and_a_small_network(place, tmp_path, monkeypatch):
     assert "A small network, at 24 x 24 pixels, 3 steps in 2 runs. 2 labels are held out to check with." in ran
     steps = [parts[-1] for parts in said if parts[0] == "photos step 3/3"]
     assert steps == ["0:00 left, run 1 of 2 (supervised)", "0:00 left, run 2 of 2 (debiaspl)"]
-    results = json.loads((out / "results.json").read_text())
+    results = results_of(out)
     assert (results["labels"], results["test"], results["unlabeled"]) == ([4, 4], 2, 22)
-    with (out / "predictions.csv").open(newline="") as file:
-        told = {row["file_name"]: row["truth"] for row in csv.DictReader(file) if row["truth"]}
+    told = {row["file_name"]: row["truth"] for row in rows_of(out / "predictions.csv") if row["truth"]}
     assert sorted(told.values()) == ["heron", "owl"]
     assert all(name.startswith(f"{label}/") for name, label in told.items())
     assert not (out / "check").exists()
@@ -128,10 +125,7 @@ def test_fine_tuning_begins_with_the_frozen_fit_and_a_stopped_one_goes_on_to_the
     whole, out = tmp_path / "whole", tmp_path / "stopped"
     ran = done(*asked, "--out", whole)
     assert re.findall(r"^(supervised|frozen|debiaspl) ", ran, re.M) == ["supervised", "frozen", "debiaspl"]
-    begins = {
-        method: Run(whole / folder).recipe().first_classifier for method, folder in (("", ""), ("s", "supervised"))
-    }
-    assert begins == {"": "fit", "s": "fit"}
+    assert {Run(whole / folder).recipe().first_classifier for folder in ("", "supervised")} == {"fit"}
     assert "the encoder as it is" in (whole / "report.html").read_text()
     calls = []
     original = Step.__call__
@@ -145,11 +139,11 @@ def test_fine_tuning_begins_with_the_frozen_fit_and_a_stopped_one_goes_on_to_the
     monkeypatch.setattr(Step, "__call__", stopping)
     assert debiaspl(*asked, "--out", out).exit_code == 130
     monkeypatch.setattr(Step, "__call__", original)
-    assert debiaspl(*asked, "--out", out, "--resume").exit_code == 0
+    done(*asked, "--out", out, "--resume")
     for file in ("predictions.csv", "model.safetensors", "supervised/predictions.csv", "frozen/predictions.csv"):
         assert (out / file).read_bytes() == (whole / file).read_bytes(), file
-    assert debiaspl("predict", out, place / "photos", "--out", tmp_path / "predicted.csv").exit_code == 0
-    assert debiaspl("export", out, tmp_path / "model.pt2").exit_code == 0
+    done("predict", out, place / "photos", "--out", tmp_path / "predicted.csv")
+    done("export", out, tmp_path / "model.pt2")
 
 
 def test_eager_reaches_every_step_and_a_run_that_is_not_there_is_told(place, tmp_path, monkeypatch):
@@ -194,19 +188,8 @@ def test_an_algorithm_of_ones_own(place, tmp_path, monkeypatch):
     assert json.loads((tmp_path / "run" / "config.json").read_text())["recipe"]["algorithm"]["name"] == "mine.py:Mine"
 
 
-@pytest.mark.parametrize(
-    ("settings", "name", "folder"),
-    [
-        ([], "debiaspl", "debiaspl-fold0"),
-        (["correction=none"], "fixmatch", "fixmatch-fold0"),
-        (["correction=alignment"], "fixmatch+alignment", "fixmatch+alignment-fold0"),
-    ],
-)
-def test_a_model_and_the_folders_of_its_folds_are_called_what_they_are(settings, name, folder):
-    recipe = parse_settings(Recipe("photos"), settings)
-    assert (method_of(recipe), run.fold_name(recipe, 0)) == (name, folder)
-
-
-def test_the_folds_of_an_algorithm_in_a_file_of_its_own_stay_below_the_run():
+def test_the_folders_of_folds_are_called_what_they_are_and_stay_below_the_run():
+    recipe = parse_settings(Recipe("photos"), ["correction=alignment"])
+    assert (method_of(recipe), run.fold_name(recipe, 0)) == ("fixmatch+alignment", "fixmatch+alignment-fold0")
     recipe = Recipe("photos", algorithm=Choice("/home/me/mine.py:Mine"), correction=Choice("none"))
     assert run.fold_name(recipe, 2) == "home-me-mine.py-mine-fold2"

@@ -16,7 +16,7 @@ from debiaspl.deploy.shares import SavedShares
 from debiaspl.features import fit
 from tests.data.photos import jpeg
 from tests.photos.user import CLASSES, SIDE
-from tests.typed import debiaspl, done, refused
+from tests.typed import debiaspl, done, refused, rows_of
 
 COUNTS = 70, 14
 LABELED = 7
@@ -86,8 +86,7 @@ def test_the_model_is_the_fit_of_its_features(uneven, place):
 
 def predicted(uneven, run, *more):
     ran = done("predict", uneven / "runs" / run, uneven / "photos", "--out", uneven / "p.csv", "--overwrite", *more)
-    with (uneven / "p.csv").open(newline="") as file:
-        return Counter(row["label"] for row in csv.DictReader(file)), ran
+    return Counter(row["label"] for row in rows_of(uneven / "p.csv")), ran
 
 
 def test_a_user_chooses_the_shares(uneven):

@@ -1,7 +1,5 @@
 """``debiaspl zeroshot`` as a user types it."""
 
-import csv
-import json
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -14,7 +12,7 @@ from debiaspl.data.lazy import FolderFiles
 from debiaspl.deploy.labeled import labeled_files, learned_from_teacher
 from debiaspl.deploy.saved import load_model
 from tests.data.photos import write_folder, write_labels, write_photos
-from tests.typed import done
+from tests.typed import done, results_of, rows_of
 from tests.zeroshot.models import save_model
 
 COUNT = 10
@@ -56,8 +54,7 @@ def test_without_a_model_it_says_what_it_uses_and_ends_with_a_model_that_predict
     assert sorted(opened) == [0, *range(COUNT)]  # each once, and the first one for the size of the photos
     model = load_model(out)
     assert set(model.classes) == {"temple", "flower"}
-    with (out / "predictions.csv").open() as file:
-        rows = list(csv.DictReader(file))
+    rows = rows_of(out / "predictions.csv")
     import torch
 
     pictures = torch.stack([model.read(photos / row["file_name"]) for row in rows])
@@ -78,7 +75,7 @@ def test_without_a_model_it_says_what_it_uses_and_ends_with_a_model_that_predict
         "0.jpg",
         "1.jpg",
     }
-    assert json.loads((second / "results.json").read_text())["zeroshot"]["confidence"] == 0.4
+    assert results_of(second)["zeroshot"]["confidence"] == 0.4
 
 
 def test_a_few_labels_beside_a_teacher(photos, encoder, tmp_path):
@@ -92,7 +89,7 @@ def test_a_few_labels_beside_a_teacher(photos, encoder, tmp_path):
     assert "teacher.npz is right on 3 of 3 true labels" in said
     assert "Each label was predicted by a student that did not learn from it." in said
     assert load_model(tmp_path / "out").classes == ("temple", "flower")
-    results = json.loads((tmp_path / "out" / "results.json").read_text())
+    results = results_of(tmp_path / "out")
     assert results["check"] == {"kind": "none", "folds": 0, "labels": 3}
     assert "labels it was trained with" in (tmp_path / "out" / "report.html").read_text()
 

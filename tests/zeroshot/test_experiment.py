@@ -1,6 +1,5 @@
 """The whole way, and its honesty: true labels reach the final table and nothing else."""
 
-import csv
 import json
 import os
 from collections.abc import Sequence
@@ -21,6 +20,7 @@ from debiaspl.zeroshot.experiment import Experiment
 from debiaspl.zeroshot.predictions import Predictions
 from debiaspl.zeroshot.student import Student
 from tests.data.photos import write_labels, write_photos
+from tests.typed import results_of, rows_of
 
 CLASSES = ("temple", "flower", "nothing")
 COUNT = 12
@@ -90,7 +90,7 @@ def test_scrambled_or_absent_truth_gives_the_same_weights_bit_for_bit(experiment
         runs.append(outcome(tmp_path / "out"))
         (tmp_path / "out").rename(tmp_path / name)
     assert runs[0] == runs[1] == runs[2]
-    rows = {name: json.loads((tmp_path / name / "results.json").read_text())["zeroshot"] for name in TRUTHS}
+    rows = {name: results_of(tmp_path / name)["zeroshot"] for name in TRUTHS}
     assert rows["true"]["methods"]["teacher.npz alone"]["accuracy"] == 1  # the final table alone sees it
     assert rows["scrambled"]["methods"]["teacher.npz alone"]["accuracy"] < 1
     assert "accuracy" not in json.dumps(rows["absent"])
@@ -114,8 +114,7 @@ def test_what_a_folder_is_called_is_no_label(experiment, tmp_path):
     for name in NAMES:
         (experiment.photos / name).rename(inner / name)
     experiment.run(tmp_path / "out")
-    with (tmp_path / "out" / "labels.csv").open() as file:
-        assert {row["label"] for row in csv.DictReader(file)} == {"temple", "flower"}
+    assert {row["label"] for row in rows_of(tmp_path / "out" / "labels.csv")} == {"temple", "flower"}
 
 
 def test_the_folder_that_comes_out(experiment, tmp_path):
@@ -123,14 +122,13 @@ def test_the_folder_that_comes_out(experiment, tmp_path):
     table = write_table(tmp_path / "some.csv", truth()[:5])
     rows = experiment.run(tmp_path / "out", evaluate=table, say=said.append).rows
     assert [row.method for row in rows] == ["teacher.npz alone", "+ FixMatch", "+ DebiasPL"]
-    results = json.loads((tmp_path / "out" / "results.json").read_text())["zeroshot"]
+    results = results_of(tmp_path / "out")["zeroshot"]
     assert results["labels"][2] == 0
     assert results["methods"]["+ DebiasPL"]["evaluated"] == 5
     assert sum(results["methods"]["+ DebiasPL"]["counts"]) == COUNT
     assert "No label of nothing" in said[1]
     assert (tmp_path / "out" / "table.md").read_text().count("|") == 5 * 6
-    with (tmp_path / "out" / "predictions.csv").open() as file:
-        assert [row["file_name"] for row in csv.DictReader(file)] == NAMES
+    assert [row["file_name"] for row in rows_of(tmp_path / "out" / "predictions.csv")] == NAMES
 
 
 def test_a_stopped_run_goes_on_and_a_full_folder_is_not_overwritten(experiment, tmp_path, monkeypatch):
@@ -198,7 +196,7 @@ def test_a_truth_of_more_files_than_there_are_is_used_and_it_is_said(experiment,
     assert "not in" in absent
     assert "zz.jpg, day/01.jpg" in absent
     assert "cannot be read: 02.jpg" in unread
-    results = json.loads((tmp_path / "out" / "results.json").read_text())["zeroshot"]
+    results = results_of(tmp_path / "out")["zeroshot"]
     assert results["absent from the folder"] == ["zz.jpg", "day/01.jpg"]
     assert rows[0].to_json()["evaluated"] == 11
     assert all(line in (tmp_path / "out" / "table.md").read_text() for line in (absent, unread))
@@ -243,7 +241,7 @@ def test_a_student_that_loses_a_class_of_its_teacher_is_not_handed_out(photos, e
     assert found.teacher_is_used
     assert found.used.why.endswith("nothing")
     assert (tmp_path / "out" / "predictions.csv").read_bytes() == (tmp_path / "out" / "zeroshot.csv").read_bytes()
-    results = json.loads((tmp_path / "out" / "results.json").read_text())["zeroshot"]
+    results = results_of(tmp_path / "out")["zeroshot"]
     assert results["handed out"] == "teacher.npz alone"
     replace(experiment, confidence=None).run(tmp_path / "kept")
     assert (tmp_path / "kept" / "labels.csv").read_text().count("nothing") == 2
@@ -258,8 +256,7 @@ def test_files_of_any_name_go_the_whole_way(experiment, photos, tmp_path):
     np.savez(tmp_path / "teacher.npz", probabilities=sure)
     rows = experiment.run(tmp_path / "out").rows
     assert [len(row.label) for row in rows] == [COUNT] * 3
-    with (tmp_path / "out" / "predictions.csv").open(newline="", errors="surrogateescape") as file:
-        assert [row["file_name"] for row in csv.DictReader(file)] == files
+    assert [row["file_name"] for row in rows_of(tmp_path / "out" / "predictions.csv")] == files
     told = (tmp_path / "out" / "labels.csv").read_bytes().decode()
     assert "caf" not in told  # a table of labels is UTF-8: this one is learned from without a label
     assert '" space.jpg",' in told
