@@ -33,8 +33,13 @@ def train_command(
     network: options.Network = None,
     method: options.Method = None,
     fine_tune: Annotated[
-        bool, flag("--fine-tune", "Train the encoder too, from the classifier of its frozen features; on a GPU.")
-    ] = False,
+        bool | None,
+        option(
+            "Train the encoder too, from the classifier of its frozen features; or not.",
+            "on a GPU, a small one is trained",
+            "--fine-tune/--frozen",
+        ),
+    ] = None,
     optimise: Annotated[
         str | None,
         option("With an encoder: most photos right, or every class the same.", "photos", metavar="photos|classes"),
@@ -83,7 +88,7 @@ def train_command(
         find("network", network)
     for name, value in (("network", network), ("fit_on", fit_on), ("optimise", optimise)):
         settings += [] if value is None else [f"{name}={value}"]
-    settings += ["frozen=false"] if fine_tune else []
+    settings += [] if fine_tune is None else [f"frozen={not fine_tune}"]
     how = RunOptions(resume, device, workers, eager, timeout, resume_command(), tensorboard=tensorboard)
     wanted = Wanted(settings, out, how, overwrite)
     if recipe is not None:

@@ -77,7 +77,7 @@ class PhotoPlan:
             features = f"1 of 2: learn features without labels, {steps}. 2 of 2: "
         runs = count_runs(recipe, self.check)
         several = f" in {runs} runs" if runs > 1 else ""
-        several += "" if self.first is None else ", after a fit of its frozen features"
+        several += "" if self.first is None else ", after a fit of its frozen features (that alone: --frozen)"
         return f"{features}{about}, {recipe.steps:,} steps{several}. {self.check.words()}{begins}"
 
     def _size(self) -> str:
@@ -107,7 +107,7 @@ def plan(
     if is_frozen(recipe):
         return PhotoPlan(photos, recipe, cross_check(photos.counts), place, device, loaded)
     if loaded is not None:
-        same = [f"seed={recipe.seed}", f"image_size={recipe.image_size}"]
+        same = [f"seed={recipe.seed}", f"image_size={recipe.image_size}", "frozen=true"]
         first, _ = choose_with_start(photos, device, loaded, same, place)
         return PhotoPlan(photos, recipe, cross_check(photos.counts), place, device, loaded, first=first)
     check = check_for(photos, seed=recipe.seed)
@@ -142,7 +142,7 @@ def train_photos(
     method: str | None = None,
     overwrite: bool = False,
     optimise: str | None = None,
-    fine_tune: bool = False,
+    fine_tune: bool | None = None,
 ) -> SavedModel:
     """Train on a folder of photos with a few labels; returns the model, whose ``predict`` takes files.
 
@@ -166,7 +166,8 @@ def train_photos(
         overwrite: replace the run in ``out``; it is ``NAME.old`` until the new one is complete.
         optimise: with a frozen encoder, ``photos`` (the default) or ``classes``: whether most photos are right, or
             every class counts the same.
-        fine_tune: train the encoder too, from the classifier of its frozen features; on a GPU.
+        fine_tune: train the encoder too, from the classifier of its frozen features; by default on a GPU, for a
+            convolutional encoder of up to 30 million parameters.
     """
     if resume and overwrite:
         raise ValueError("resume=True continues a run and overwrite=True replaces it. Expected one.")
@@ -174,7 +175,7 @@ def train_photos(
     photos = survey(Path(folder), table, Columns(*columns), folders, allow_names=allow_names)
     machine = find_device(device).type
     settings = [*settings, *([] if optimise is None else [f"optimise={optimise}"])]
-    settings += ["frozen=false"] if fine_tune else []
+    settings += [] if fine_tune is None else [f"frozen={not fine_tune}"]
     planned = plan(photos, machine, encoder, method, settings, None if out is None else Path(out), resume)
     with Run(planned.place).replacing(planned.inputs, overwrite):
         model = train(planned, RunOptions(resume, go_on=AGAIN)).model

@@ -70,6 +70,8 @@ class Outcome:
     chosen: Candidate
     results: dict[str, Any]
     model: SavedModel | None = None
+    uneven: bool = False
+    """Whether a model was chosen because it knows that class shares are uneven."""
 
     @property
     def baseline(self) -> Candidate | None:
@@ -160,6 +162,8 @@ def handed_out(outcome: Outcome, place: Path) -> str:
         return f"predict, next and export use this model: {run.name}."
     right = f"{chosen.right} of {chosen.checked} right instead of {run.right}"
     why = f"because it is significantly better on these labels than {run.name}: {right}"
+    if outcome.uneven:
+        why = f"because some classes certainly have more photos than others, which {run.name} does not know"
     if not chosen.folder:
         return f"The model of the run is {chosen.name}, {why}. Its predictions are in {place}/predictions.csv."
     return (

@@ -1,7 +1,7 @@
 """Chooses a recipe for a folder of photos, by the photos, the machine and what the user sets."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -36,6 +36,9 @@ FOLDS = 3
 """One label in three is held out for a comparison; the seed decides which."""
 PER_CLASS = 5
 """Labels of each class that a comparison uses, where every photo has one."""
+FINE_TUNED_UP_TO = 30_000_000
+"""Parameters of a convolutional encoder that a GPU fine-tunes by itself: with efficientnet-lite0 (4.7 million) 3 to 5
+points better than the frozen fit, in minutes (docs/own-photos.md). Others must be asked for."""
 START_FOLDER = "start"
 """Where features that are learned without labels lie, below a run's folder."""
 AUTOMATIC_FROM = {"cuda": 10_000}
@@ -98,11 +101,11 @@ def _fine_tuned(base: Recipe, photos: Photos, encoder: Encoder) -> Recipe:
         first_classifier="fit",
         algorithm=Choice("fixmatch", {"threshold": 0.8}),
         correction=LINEAR.correction,
-        steps=300,
+        steps=240,
         labeled_batch=32,
         unlabeled_batch=96,
         optimizer="adamw",
-        learning_rate=3e-4,
+        learning_rate=2e-3 if encoder.any_size else 2e-4,  # measured; usual for transformers
         arc=1.0,
         warm_up=0.1,
         weight_decay=0.05,
@@ -234,8 +237,10 @@ def choose_with_start(
                 network = recipe.network.build("network", num_classes=2, channels=3)
             first_weights(recipe.start, network.state_dict())
         return recipe, None
-    # A frozen encoder is the default on every device; a trained one has settings of its own.
-    alone = of_user(choose(photos, device, encoder, frozen=texts.get("frozen", "").lower() not in ("false", "0", "no")))
+    # A trained encoder has settings of its own, so this is known before the others.
+    by_itself = method is None and encoder is not None and fine_tunes_by_itself(photos, device, encoder, texts)
+    frozen = texts.get("frozen", str(not by_itself)).lower() not in ("false", "0", "no")
+    alone = of_user(choose(photos, device, encoder, frozen=frozen))
     if alone.algorithm.name == SUPERVISED and alone.first_classifier == "graph" and "first_classifier" not in texts:
         alone = replace(alone, first_classifier="random")  # the graph would have looked at the other photos
     learns_labels = find("algorithm", alone.algorithm.name).learns_labels
@@ -248,6 +253,13 @@ def choose_with_start(
     # The user may have set another network, or what images look like.
     same = {name: getattr(recipe, name) for name in ("network", "image_size", "stream", "flip", "seed")}
     return recipe, replace(start, **same)
+
+
+def fine_tunes_by_itself(photos: Photos, device: str, encoder: Encoder, settings: Container[str]) -> bool:
+    """Whether to train the encoder too, where nobody says so and no setting is about the fit of a frozen one."""
+    of_frozen = any(name in settings for name in ("optimise", "first_classifier", "algorithm"))
+    small = encoder.any_size and sum(one.numel() for one in encoder.parameters()) <= FINE_TUNED_UP_TO
+    return device == "cuda" and small and not of_frozen and photos.unlabeled > 0 and photos.features is None
 
 
 def _trained(start: str, begun: Run | None) -> TrainedNetwork | None:

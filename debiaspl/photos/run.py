@@ -42,7 +42,8 @@ def train_networks(
     """Train the recipe into ``out``, the supervised baseline into ``out/supervised`` and, where labels are
     cross-checked, a run for each fold into ``out/check``. Runs that have ended are not repeated. Where they begin with
     a ``start`` of their own, that is trained first, into ``out/start``; ``first`` fits the frozen encoder, which they
-    fine-tune, into ``out/frozen``. Where the fit or the baseline is significantly better on the labels, it is used."""
+    fine-tune, into ``out/frozen``. Where the fit or the baseline is significantly better on the labels, it is used; and
+    the fit where class shares are certainly uneven, which fine-tuning does not know."""
     refuse_random_features(recipe)
     run = Run.at(out, recipe, resume)
     ended = run.results()
@@ -60,19 +61,20 @@ def train_networks(
             after = sum(map(_images, (one for one, _ in runs))) * start.steps / _images(start)
             told = replace(options, part="1 of 2: learning features", after=after)
             train_as(told, start, out / START_FOLDER, images)
-        fits = [] if first is None else [first(out=out / FROZEN).chosen]
+        fits = [] if first is None else [first(out=out / FROZEN)]
         results = [_trained(one, out, check, images, numbered, folder) for folder, one in methods.items()]
     except KeyboardInterrupt:  # between two runs, or for the second time
         raise Interrupted(f"Stopped. Resume with: {options.go_on}", signal.SIGINT) from None
-    before = [replace(one, name=FROZEN, folder=FROZEN) for one in fits]
+    before = [replace(one.chosen, name=FROZEN, folder=FROZEN) for one in fits]
     trained = [
         Candidate(method_of(one), _confusion(result), frozenset(result["check"].get("right", ())), folder=folder)
         for (folder, one), result in zip(methods.items(), results, strict=True)
     ]
     candidates = (*trained[:-1], *before, trained[-1])
-    chosen = choose(candidates, check.folds > 0)
+    uneven = any(one.results.get("shares", {}).get("weight") for one in fits)
+    chosen = before[0] if uneven else choose(candidates, check.folds > 0)
     hand_out(out, chosen.folder)
-    return Outcome(candidates, check, chosen, results[-1])
+    return Outcome(candidates, check, chosen, results[-1], uneven=uneven)
 
 
 def fold_name(recipe: Recipe, fold: int) -> str:

@@ -7,7 +7,8 @@ pytest.importorskip("transformers")
 import debiaspl
 from debiaspl.data import DataError
 from debiaspl.encoders import load_encoder
-from debiaspl.photos import api
+from debiaspl.features.run import is_frozen
+from debiaspl.photos import api, choose as choose_module
 from debiaspl.photos.survey import survey
 from debiaspl.training import RunError
 from tests.photos.user import CLASSES
@@ -59,7 +60,27 @@ def test_an_encoder_that_is_installed_is_the_default_and_none_trains_from_scratc
     assert names == [chosen] * (chosen is not None)
     for device in ("cpu", "cuda"):
         planned = api.plan(photos, device, named, None, settings)
-        assert (planned.frozen, planned.recipe.network.name == "encoder") == (chosen is not None,) * 2
-    tuned = api.plan(photos, "cuda", str(place / "encoder"), None, ["frozen=false"])
-    assert not tuned.frozen
-    assert (tuned.recipe.teacher, tuned.recipe.network.settings["frozen"]) == ("average", False)
+        assert planned.frozen == (chosen is not None and device == "cpu")
+        assert (planned.recipe.network.name == "encoder") == (chosen is not None)
+
+
+@pytest.mark.parametrize(
+    ("settings", "method", "parameters", "tuned"),
+    [
+        ([], None, 30_000_000, True),
+        (["frozen=true"], None, 30_000_000, False),
+        (["optimise=classes"], None, 30_000_000, False),
+        ([], "fixmatch", 30_000_000, False),
+        ([], None, 10, False),
+        (["frozen=false"], None, 10, True),
+    ],
+)
+def test_a_gpu_fine_tunes_a_small_encoder_unless_told_otherwise(
+    place, monkeypatch, settings, method, parameters, tuned
+):
+    monkeypatch.setattr(choose_module, "FINE_TUNED_UP_TO", parameters)
+    photos = survey(place / "photos", place / "labels.csv")
+    planned = api.plan(photos, "cuda", str(place / "encoder"), method, settings)
+    assert planned.frozen is not tuned
+    assert (planned.first is not None and is_frozen(planned.first)) is tuned
+    assert api.plan(photos, "cpu", str(place / "encoder"), method, settings).frozen == (settings != ["frozen=false"])

@@ -9,10 +9,12 @@ import torch
 
 pytest.importorskip("transformers")
 
+from debiaspl._measures import Cells
 from debiaspl.deploy import load_model
 from debiaspl.encoders import load_encoder
+from debiaspl.features.crosscheck import Candidate
 from debiaspl.photos import check, run, survey as survey_module
-from debiaspl.photos.check import check_for
+from debiaspl.photos.check import Outcome, check_for
 from debiaspl.photos.choose import choose
 from debiaspl.photos.survey import survey
 from debiaspl.training import Choice, Recipe, Run
@@ -112,6 +114,29 @@ def test_what_a_gpu_would_do_fine_tunes_the_encoder(kind, place, tmp_path):
     for name, after in model.network.encoder.named_parameters():
         torch.testing.assert_close(after, before[name], rtol=0.1, atol=0.05)
     assert any(not torch.equal(after, before[name]) for name, after in model.network.encoder.named_parameters())
+
+
+def test_uneven_classes_are_left_to_the_frozen_fit(place, tmp_path):
+    """What it estimates of them, fine-tuning does not know, whatever the labels say."""
+    photos = survey(place / "photos", place / "labels.csv")
+    chosen = parse_settings(choose(photos, "cpu"), ["steps=1", "width=2", "labeled_batch=4", "unlabeled_batch=8"])
+    none_right = Candidate("debiaspl", Cells.of([0, 0, 1, 1], [1, 1, 0, 0], 2), frozenset())
+
+    def fit(weight):
+        shares = {"shares": {"weight": weight}}
+        return lambda out: Outcome((none_right,), check_for(photos), none_right, shares)
+
+    def used(weight):
+        place = tmp_path / str(weight)
+        outcome = run.train_networks(
+            chosen, check_for(photos), place, False, RunOptions(True, "cpu"), None, fit(weight)
+        )
+        return outcome.chosen.name, check.handed_out(outcome, place)
+
+    assert used(0.0)[0] == "debiaspl"
+    name, words = used(0.7)
+    assert name == "frozen"
+    assert "certainly" in words
 
 
 @pytest.mark.slow
