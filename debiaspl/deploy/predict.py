@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -14,9 +13,8 @@ from torch import Tensor
 from debiaspl.data import UNLABELED, DataError, ImageSet
 from debiaspl.data.lazy import Progress, unseen
 from debiaspl.data.listing import Listing, list_images
-from debiaspl.data.manifest import ABOUT, add_to_manifest, alone_in, read_manifest, regular_file
+from debiaspl.data.manifest import ABOUT, add_to_manifest, alone_in, read_manifest, regular_file, run_on_ray
 from debiaspl.data.text import is_utf8, shown
-from debiaspl.deploy.on_ray import run_on_ray
 from debiaspl.deploy.saved import SavedModel, chosen_folder, load_model
 from debiaspl.deploy.shares import FOLDER
 from debiaspl.deploy.tables import Prediction, TableSettings, table_writer, write_label_studio, write_parquet
@@ -155,7 +153,17 @@ def predict_parts(
     As with features, the parts may be killed, repeated, and run anywhere and in any order. Tables that are there are
     not written again. Returns how many tables the part has. ``network`` is the code of the run's own network.
     """
-    make = partial(_table_maker, run, network, device, photos, out, probabilities, features)
+
+    def make() -> Callable[[int], None]:
+        """A function that writes one table, anywhere. The model is loaded once."""
+        model = load_model(run, find_device(device), network)
+
+        def write(number: int) -> None:
+            names = _these(photos, read_manifest(out)[number])
+            predict_folder(model, names, _table(out, number), probabilities, features=features)
+
+        return write
+
     names = list_images(photos).files
     with alone_in(out):
         weights = digest_of_file(find_weights(chosen_folder(run)))
@@ -175,25 +183,6 @@ def predict_parts(
             write(number)
     progress(len(own), len(own))
     return len(own)
-
-
-def _table_maker(
-    run: Path,
-    network: str | None,
-    device: str | None,
-    photos: Path,
-    out: Path,
-    probabilities: bool,
-    features: Path | None,
-) -> Callable[[int], None]:
-    """A function that writes one table, anywhere. The model is loaded once."""
-    model = load_model(run, find_device(device), network)
-
-    def write(number: int) -> None:
-        names = _these(photos, read_manifest(out)[number])
-        predict_folder(model, names, _table(out, number), probabilities, features=features)
-
-    return write
 
 
 def _table(out: Path, number: int) -> Path:

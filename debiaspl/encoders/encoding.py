@@ -42,8 +42,6 @@ AHEAD = 64
 """Images that threads read ahead of the encoder."""
 MAPPED = 2**30
 """In bytes: larger tables of features lie in a file without a name, of which the system keeps in memory what fits."""
-
-
 Part = tuple[int, int]
 """Number of a part, from 0, and the number of parts."""
 
@@ -123,7 +121,7 @@ class Encoding:
         self.left &= mine
         self.skipped = {position: why for position, why in self.skipped.items() if position in mine}
         self.total = len(mine)
-        self._report()
+        self.watch(self.total - len(self.left), self.total)
         return [number for number in own if any(self.place.get(name) in self.left for name in self.files[number])]
 
     def _new(self, part: Part) -> list[str]:
@@ -166,9 +164,6 @@ class Encoding:
             if self.values is not None:
                 self.values[list(positions)] = rows.features[list(chosen)]
 
-    def _report(self) -> None:
-        self.watch(self.total - len(self.left), self.total)
-
     def complete(self, number: int) -> None:
         """Compute the rows of a file that are not there, and write it."""
         names = self.files[number]
@@ -183,7 +178,7 @@ class Encoding:
                 if time.monotonic() - since > SECONDS:
                     self._write(number, rows)
                     since = time.monotonic()
-                self._report()
+                self.watch(self.total - len(self.left), self.total)
         finally:
             self._write(number, rows)
 

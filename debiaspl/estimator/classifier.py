@@ -176,6 +176,8 @@ class DebiasedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
     def _fit_features(self, rows: NDArray[Any], labels: Labels, seed: int) -> None:
         if self.network not in ("auto", "linear"):
             raise ValueError(f"network is {self.network!r}, expected 'auto' or 'linear' for features, {rows.shape}.")
+        if self.scaling not in ("auto", "unit", "standard"):
+            raise ValueError(f"scaling is {self.scaling!r}, expected 'auto', 'unit' or 'standard'.")
         fitted = fit(
             _tensor(rows),
             torch.from_numpy(labels.codes),
@@ -186,7 +188,7 @@ class DebiasedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
             steps=self._steps(),
             seed=seed,
             device=self._device(),
-            unit=self._unit(),
+            unit=None if self.scaling == "auto" else self.scaling == "unit",
             optimise=self.optimise,
         )
         self._pictures: Pictures | None = None
@@ -217,11 +219,6 @@ class DebiasedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         if self._pictures is None:
             return np.asarray(self._fitted.predict(_tensor(rows))[1])
         return self._probabilities(rows).argmax(1)
-
-    def _unit(self) -> bool | None:
-        if self.scaling not in ("auto", "unit", "standard"):
-            raise ValueError(f"scaling is {self.scaling!r}, expected 'auto', 'unit' or 'standard'.")
-        return None if self.scaling == "auto" else self.scaling == "unit"
 
     def _steps(self) -> int | None:
         if self.max_iter is None:

@@ -9,11 +9,10 @@ import torch
 from debiaspl.data import UNLABELED, ImageSet
 from debiaspl.data.lazy import Progress, left_in_files
 from debiaspl.data.listing import Listing
-from debiaspl.data.manifest import read_manifest, stored_for
+from debiaspl.data.manifest import read_manifest, run_on_ray, stored_for
 from debiaspl.data.open import list_place
 from debiaspl.data.shards import holds_shards
 from debiaspl.deploy.next import Pool
-from debiaspl.deploy.on_ray import run_on_ray
 from debiaspl.encoders import features_of, load_encoder
 from debiaspl.encoders.encoding import Encoding, Part
 from debiaspl.encoders.feature_folder import FEATURES, FeatureFolder
@@ -52,9 +51,8 @@ class PhotoEncoding:
         encoding = Encoding(self.images, self.encoder, self.folder, watch, half)
         if on_ray:
             size = self.images.images.shape[2], self.encoder.image_size
-            run_on_ray(
-                partial(file_encoder, self.place, self.encoder.source, size, self.folder, half), encoding.plan(part)
-            )
+            make = partial(file_encoder, self.place, self.encoder.source, size, self.folder, half)
+            run_on_ray(make, encoding.plan(part))
         count = encoding.run(part)
         return count, {self.images.ids[row]: why for row, why in encoding.skipped.items()}
 

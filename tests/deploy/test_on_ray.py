@@ -16,8 +16,8 @@ import ray
 from ray.cluster_utils import Cluster
 
 from debiaspl.data import manifest
+from debiaspl.data.manifest import run_on_ray
 from debiaspl.data.open import list_place
-from debiaspl.deploy.on_ray import run_on_ray
 from debiaspl.encoders.encoding import Encoding
 from debiaspl.photos.encoding import PhotoEncoding, file_encoder
 from tests.data.photos import write_folder
