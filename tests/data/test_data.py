@@ -4,14 +4,7 @@ import pytest
 import torch
 from hypothesis import given, settings, strategies as st
 
-from debiaspl.data import (
-    FewLabels,
-    ImageSet,
-    IndexStream,
-    LongTail,
-    Task,
-    load,
-)
+from debiaspl.data import FewLabels, ImageSet, IndexStream, LongTail, Task, load
 
 
 def image_set(labels: list[int], /, **changes: object) -> ImageSet:

@@ -291,12 +291,11 @@ def test_damaged_imagenet_teaches(tmp_path, spoil, message):
         read_imagenet(tmp_path / "imagenet", classes=2)
 
 
-REAL = os.environ.get("DEBIASPL_DATA", "")
+REAL = Path(os.environ.get("DEBIASPL_DATA", "nowhere"))
 
 
+@pytest.mark.skipif(find(SETS["cifar10"], [REAL]) is None, reason="a real set is not in $DEBIASPL_DATA")
 def test_the_real_cifar10():
-    if not REAL or find(SETS["cifar10"], [Path(REAL)]) is None:
-        pytest.skip("a real set is not in $DEBIASPL_DATA")
     read = load("cifar10", REAL)
     assert (read.train.counts(), read.test.counts()) == ([5000] * 10, [1000] * 10)
     assert (read.train.classes[0], read.test.ids[0]) == ("airplane", "domestic_cat_s_000907.png")
@@ -305,14 +304,10 @@ def test_the_real_cifar10():
     assert means.tolist() == pytest.approx([0.4914, 0.4822, 0.4465], abs=1e-4)
 
 
-def expected() -> tuple[torch.Tensor, torch.Tensor]:
-    found = load_digits()
-    grey = np.rint(found.images * (255 / 16)).astype(np.uint8)
-    return torch.from_numpy(grey)[:, None], torch.from_numpy(found.target).long()
-
-
 def test_they_are_scikit_learns():
-    images, labels = expected()
+    theirs = load_digits()
+    images = torch.from_numpy(np.rint(theirs.images * (255 / 16)).astype(np.uint8))[:, None]
+    labels = torch.from_numpy(theirs.target).long()
     test, train = FewLabels(50, False).split(labels, seed=0)
     found = formats.digits()
     for part, places in ((found.train, train), (found.test, test)):

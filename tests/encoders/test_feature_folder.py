@@ -205,7 +205,9 @@ def test_a_photo_that_cannot_be_opened_is_tried_again(photos, folder):
     assert encode(photos, folder) == 1
 
 
-def test_features_that_are_not_numbers_are_refused(photos, folder):
+def test_features_that_are_not_numbers_and_equal_names_are_refused(photos, folder):
+    with pytest.raises(ValueError, match="names"):
+        features_of(replace(opened(photos), ids=("x",) * 12), Flat(), folder)
     encoder = Flat()
     encoder.weight.data[0] = torch.nan
     with pytest.raises(ValueError, match="finite"):
@@ -245,9 +247,3 @@ def test_a_damaged_manifest_is_written_again(line, photos, folder):
     manifest.write_bytes(b"\n".join([first, line, *rest]))
     assert encode(photos, folder) <= 7
     assert encode(photos, folder) == 0
-
-
-def test_names_are_different(photos, folder):
-    images = opened(photos)
-    with pytest.raises(ValueError, match="names"):
-        features_of(replace(images, ids=("x",) * 12), Flat(), folder)

@@ -129,20 +129,20 @@ def test_a_folder_of_features_takes_the_place_of_photos(photos, tmp_path):
         features_of(opened(folder), Flat(), folder)
 
 
-@pytest.mark.parametrize("about", ["{", "[]", '{"encoder": "x"}', '{"encoder": "x", "image_size": [], "side": 1}'])
-def test_a_damaged_folder_is_not_one_of_features(about, photos, tmp_path):
-    folder = tmp_path / "features"
-    features_of(opened(photos), Flat(), folder)
-    next(folder.glob("*/about.json")).write_text(about)
-    assert manifest.encoded_names(folder) == ()
-
-
-@pytest.mark.parametrize("name", ["../x.jpg", "/etc/x.jpg", "a/../../x.jpg"])
-def test_names_stay_in_their_folder(name, photos, tmp_path):
-    folder = tmp_path / "features"
-    features_of(opened(photos), Flat(), folder)
-    next(folder.glob("*/manifest.jsonl")).write_text(json.dumps([name]) + "\n")
-    assert manifest.encoded_names(folder) == ()
+@pytest.mark.parametrize(
+    ("file", "text"),
+    [
+        *(
+            ("about.json", text)
+            for text in ("{", "[]", '{"encoder": "x"}', '{"encoder": "x", "image_size": [], "side": 1}')
+        ),
+        *(("manifest.jsonl", json.dumps([name])) for name in ("../x.jpg", "/etc/x.jpg", "a/../../x.jpg")),
+    ],
+)
+def test_a_damaged_folder_or_one_with_names_outside_is_not_one_of_features(file, text, photos, tmp_path):
+    features_of(opened(photos), Flat(), tmp_path)
+    next(tmp_path.glob(f"*/{file}")).write_text(text)
+    assert manifest.encoded_names(tmp_path) == ()
 
 
 ARRAY = {"SLURM_ARRAY_TASK_COUNT": "3", "SLURM_ARRAY_TASK_MIN": "1"}
@@ -167,17 +167,13 @@ def test_which_part(environment, text, part, monkeypatch):
     assert part_of(text) == part
 
 
-@pytest.mark.parametrize("text", ["", "3", "0/4", "5/4", "a/4", "1/0", "/4", "-1/4", "1/4/2"])
-def test_parts_that_do_not_exist(text):
-    with pytest.raises(ValueError, match="part"):
-        part_of(text)
-
-
-def test_a_part_of_an_irregular_array_is_named(monkeypatch):
-    for name, value in (ARRAY | {"SLURM_ARRAY_TASK_ID": "9"}).items():
-        monkeypatch.setenv(name, value)
-    with pytest.raises(ValueError, match="--part"):
-        part_of(None)
+def test_parts_that_do_not_exist(monkeypatch):
+    for text in ("", "3", "0/4", "5/4", "a/4", "1/0", "/4", "-1/4", "1/4/2", None):
+        if text is None:  # an irregular array
+            for name, value in (ARRAY | {"SLURM_ARRAY_TASK_ID": "9"}).items():
+                monkeypatch.setenv(name, value)
+        with pytest.raises(ValueError, match="--part"):
+            part_of(text)
 
 
 def test_shards(tmp_path):

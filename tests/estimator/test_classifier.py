@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 import numpy as np
+import pandas
 import pytest
 import torch
 from sklearn.base import clone
@@ -179,17 +180,28 @@ def test_texts_as_labels(iris, missing):
     assert fitted.score(rows, y) > 0.8
 
 
-def test_numpy_makes_texts_of_mixed_lists():
-    found = Labels.of(np.asarray(["cat", -1, "dog", ""]))
-    assert found.classes.tolist() == ["cat", "dog"]
-    assert found.codes.tolist() == [0, -1, 1, -1]
+@pytest.mark.parametrize(
+    ("y", "codes", "classes"),
+    [
+        (np.asarray(["cat", -1, "dog", ""]), [0, -1, 1, -1], ["cat", "dog"]),  # NumPy makes texts of it
+        ([3, -1, 7, 7], [0, -1, 1, 1], [3, 7]),
+        ([1.0, float("nan"), -1.0, 2.0], [0, -1, -1, 1], [1, 2]),
+        ([-1, 1, 1], [0, 1, 1], [-1, 1]),  # a binary problem, as scikit-learn writes it
+        ([0, 1, None], [0, 1, -1], [0, 1]),
+        (pandas.Series([0, 1, None], dtype="Int64"), [0, 1, -1], [0, 1]),
+        (np.array([True, False, None], dtype=object), [1, 0, -1], [False, True]),
+        (pandas.Series([True, False, None], dtype="boolean"), [1, 0, -1], [False, True]),
+    ],
+)
+def test_labels_of_any_kind_may_be_missing(y, codes, classes):
+    found = Labels.of(y)
+    assert (found.codes.tolist(), found.classes.tolist()) == (codes, classes)
 
 
-def test_other_kinds_of_labels():
-    assert Labels.of([3, -1, 7, 7]).codes.tolist() == [0, -1, 1, 1]
-    assert Labels.of([1.0, float("nan"), -1.0, 2.0]).codes.tolist() == [0, -1, -1, 1]
-    assert Labels.of([True, False]).classes.tolist() == [False, True]
-    assert Labels.of([-1, 1, 1]).classes.tolist() == [-1, 1]  # a binary problem, as scikit-learn writes it
+def test_reversed_arrays_are_learned_from():
+    rows = np.random.default_rng(0).normal(size=(6, 3))
+    backwards = few(max_iter=2).fit(rows[::-1, ::-1], np.array([0, 1, -1] * 2)[::-1])
+    assert backwards.predict(rows[::-1]).shape == (6,)
 
 
 def test_binary_problems_with_minus_1(iris):

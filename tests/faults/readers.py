@@ -117,6 +117,10 @@ def as_json(value: Any) -> bytes:
     return json.dumps(value).encode()
 
 
+def _one(name: str, content: st.SearchStrategy[bytes]) -> st.SearchStrategy[Files]:
+    return content.map(lambda made: {name: made})
+
+
 def _looked_at(name: str) -> Callable[[Path], object]:
     return lambda folder: findings(audit(read_predictions(folder / name), 0.5), "")
 
@@ -141,8 +145,8 @@ cells = st.one_of(
 )
 
 
-def _csv_text(header: list[str], rows: list[list[str]], end: str, begin: str) -> bytes:
-    lines = [",".join(row) for row in (header, *rows)]
+def _csv_text(header: list[str], rows: list[list[Any]], end: str, begin: str) -> bytes:
+    lines = [",".join(map(str, row)) for row in (header, *rows)]
     return (begin + end.join(lines) + end).encode(errors="surrogatepass")
 
 
@@ -159,15 +163,11 @@ def table(draw: st.DrawFn) -> tuple[list[str], list[list[Any]]]:
 
 ENDS, BEGINS = st.sampled_from(["\n", "\n", "\r\n", "\r", "\n\n"]), st.sampled_from(["", "", "\ufeff", "\n", '"'])
 csv_files = st.one_of(
-    st.builds(lambda made, end, begin: _csv_text(*_texts(made), end, begin), table(), ENDS, BEGINS),
+    st.builds(lambda made, end, begin: _csv_text(*made, end, begin), table(), ENDS, BEGINS),
     st.builds(
         _csv_text, st.lists(COLUMNS, max_size=5), st.lists(st.lists(cells, max_size=5), max_size=5), ENDS, BEGINS
     ),
 )
-
-
-def _texts(made: tuple[list[str], list[list[Any]]]) -> tuple[list[str], list[list[str]]]:
-    return made[0], [[str(cell) for cell in row] for row in made[1]]
 
 
 # JSON lines, and tasks of Label Studio
@@ -192,10 +192,8 @@ def _npy(dtype: str, shape: tuple[int, ...], told: tuple[int, ...] | None, extra
     """An array whose header may tell another shape."""
     content = io.BytesIO()
     array = np.zeros(shape, dtype)
-    np.lib.format.write_array_header_1_0(
-        content,
-        {"descr": np.lib.format.dtype_to_descr(array.dtype), "fortran_order": False, "shape": told or shape},
-    )
+    descr = np.lib.format.dtype_to_descr(array.dtype)
+    np.lib.format.write_array_header_1_0(content, {"descr": descr, "fortran_order": False, "shape": told or shape})
     return content.getvalue() + array.tobytes() + extra
 
 
@@ -342,9 +340,7 @@ def good_weights() -> dict[str, torch.Tensor]:
     return {name: value.clone() for name, value in network.state_dict().items()}
 
 
-models = altered(MODEL).map(
-    lambda facts: {"model.safetensors": tensor_file(good_weights(), "debiaspl", json.dumps(facts))}
-)
+models = altered(MODEL).map(lambda facts: tensor_file(good_weights(), "debiaspl", json.dumps(facts)))
 # Tar
 TAR_SIZES = st.sampled_from([0, 1, 5, 512, 513, 10**6, -1, -512, -1024, 2**40, 2**62, -(2**62)])
 good_members = st.builds(
@@ -400,29 +396,16 @@ LINE = {
 configs = st.one_of(
     altered(TINY.to_json()).map(lambda recipe: {"debiaspl": "0", "recipe": recipe}), altered({"recipe": {}}), values
 ).map(as_json)
+log_files = st.lists(altered(LINE).map(as_json), max_size=3).map(lambda lines: b"\n".join([*lines, b""]))
 run_files = st.one_of(
-    st.fixed_dictionaries({"config.json": configs}),
-    st.fixed_dictionaries({"config.json": st.just(CONFIG), "results.json": altered(RESULTS).map(as_json) | deep}),
-    st.fixed_dictionaries(
-        {
-            "config.json": st.just(CONFIG),
-            "log.jsonl": st.lists(altered(LINE).map(as_json), max_size=3).map(lambda lines: b"\n".join([*lines, b""]))
-            | deep,
-        }
-    ),
-)
+    _one("config.json", configs),
+    _one("results.json", altered(RESULTS).map(as_json) | deep),
+    _one("log.jsonl", log_files | deep),
+).map(lambda files: {"config.json": CONFIG, **files})
 
 
 def _read_run(folder: Path) -> None:
     runs_page([read_run(folder)], RECIPES.origin)
-
-
-def _read_config(folder: Path) -> None:
-    Run(folder).recipe()
-
-
-def _one(name: str, content: st.SearchStrategy[bytes]) -> st.SearchStrategy[Files]:
-    return content.map(lambda made: {name: made})
 
 
 # Pickles nested deeply
@@ -452,12 +435,12 @@ READERS: dict[str, Reader] = {
     ),
     "checkpoint bytes": Reader(
         _one("step-000000004.safetensors", mutated(sealed(json.dumps({"format": 2, "step": 4, "facts": FACTS})))),
-        lambda folder: newest_checkpoint(folder),
+        newest_checkpoint,
     ),
-    "model": Reader(models, load_model),
+    "model": Reader(_one("model.safetensors", models), load_model),
     "tar": Reader(_one("a.tar", tars), _read_tar),
     "tar bytes": Reader(_one("a.tar", st.deferred(lambda: mutated(good_tar()))), _read_tar),
-    "config": Reader(_one("config.json", configs | deep), _read_config),
+    "config": Reader(_one("config.json", configs | deep), lambda folder: Run(folder).recipe()),
     "run": Reader(run_files, _read_run),
     "pickle": Reader(_one("a", batches), lambda folder: unpickle((folder / "a").read_bytes(), "a")),
     "picture": Reader(

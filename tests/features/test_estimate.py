@@ -72,7 +72,7 @@ def test_planted_labels_are_looked_at_first():
     labels = some(truth, 200)
     planted = list(range(0, 200, 20))
     labels[planted] = (labels[planted] + 1) % 3
-    found = suspects(features, held_out(FeatureTable(features, device=CPU), labels, torch.zeros(600, dtype=torch.bool)))
+    found = suspects(features, held_out(FeatureTable(features, device=CPU), labels, NONE.new_zeros(600)))
     assert len(set(planted) & {one.row for one in found[:20]}) >= 5
     assert all(one.other != labels[one.row] for one in found)
 
@@ -85,9 +85,5 @@ def test_copies_with_two_labels_come_first_and_once():
     predicted, confidence = labels[:30].clone(), torch.full((30,), 0.8)
     predicted[[20, 21, 24]], confidence[[21, 24]] = 2 - labels[[20, 21, 24]], torch.tensor([0.9, 0.7])
     found = suspects(features, HeldOut(torch.arange(30), labels[:30], predicted, confidence))
-    assert [(one.row, one.other, one.twin) for one in found] == [
-        (4, 0, True),
-        (9, 1, True),
-        (21, 2, False),
-        (20, 0, False),
-    ]
+    expected = [(4, 0, True), (9, 1, True), (21, 2, False), (20, 0, False)]
+    assert [(one.row, one.other, one.twin) for one in found] == expected

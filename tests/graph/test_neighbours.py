@@ -27,19 +27,14 @@ def test_neighbours_are_those_of_plain_loops():
     )
 
 
-def test_blocks_change_nothing(monkeypatch):
+def test_blocks_change_nothing_and_among_others_nobody_is_left_out(monkeypatch):
     units = F.normalize(drawn(50), dim=-1)
     whole = nearest(units, 5)
     monkeypatch.setattr(neighbours, "MOST_SIMILARITIES", {"cpu": 120})
-    parts = nearest(units, 5)
-    assert torch.equal(whole.places, parts.places)
-
-
-def test_others_may_be_searched_and_then_nobody_is_left_out():
-    units = F.normalize(drawn(20), dim=-1)
+    assert torch.equal(whole.places, nearest(units, 5).places)
     found = nearest(units, 1, among=units)
-    assert found.places.flatten().tolist() == list(range(20))
-    torch.testing.assert_close(found.similarity, torch.ones(20, 1))
+    assert found.places.flatten().tolist() == list(range(50))
+    torch.testing.assert_close(found.similarity, torch.ones(50, 1))
 
 
 @pytest.mark.parametrize("among", [False, True])

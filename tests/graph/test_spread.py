@@ -37,11 +37,11 @@ def test_a_wider_search_leaves_the_graph_as_it_is_and_keeps_the_raw_weights():
 
 
 def test_a_vector_that_no_label_reaches_has_even_probabilities():
-    near, far = (
-        torch.tensor([[1.0, 0.1], [1.0, 0.2], [1.0, 0.3]]),
-        torch.tensor([[-1.0, 0.1], [-1.0, 0.2], [-1.0, 0.3]]),
+    near = torch.tensor([[1.0, 0.1], [1.0, 0.2], [1.0, 0.3]])
+    graph, labels = (
+        Graph.of(torch.cat((near, near * torch.tensor([-1.0, 1.0]))), 2),
+        torch.tensor([0, -1, -1, -1, -1, -1]),
     )
-    graph, labels = Graph.of(torch.cat((near, far)), 2), torch.tensor([0, -1, -1, -1, -1, -1])
     found = graph.spread(labels, 2)
     assert found[:3].argmax(-1).tolist() == [0, 0, 0]
     torch.testing.assert_close(found[3:], torch.full((3, 2), 0.5))

@@ -11,6 +11,8 @@ from debiaspl.photos.choose import choose, choose_start
 from debiaspl.photos.survey import survey, survey_for_start
 from debiaspl.recipes import recipe
 from debiaspl.training import Run, train
+from debiaspl.training.evaluate import about
+from debiaspl.training.tasks import task_of
 from tests.photos.digits import write_digits
 from tests.photos.starts import SHORT
 from tests.training.tiny import stop_at
@@ -106,15 +108,7 @@ def test_what_train_chooses_fits_what_pretrain_has_chosen(tmp_path):
     for device in ("cpu", "cuda"):
         first = choose_start(survey_for_start(photos, None), device)
         network = first.network.build("network", num_classes=2, channels=3)
-        told = trained_network_of(first, tmp_path / device, network)
-        chosen = choose(survey(photos, None), device, start=told)
+        with Run(tmp_path / device).begin(first):
+            Run(tmp_path / device).finish(network.state_dict(), about(first, task_of(first).unlabeled), None, {})
+        chosen = choose(survey(photos, None), device, start=trained_network(str(tmp_path / device)))
         assert (chosen.network, chosen.image_size) == (first.network, first.image_size)
-
-
-def trained_network_of(recipe, folder, network):
-    from debiaspl.training.evaluate import about
-    from debiaspl.training.tasks import task_of
-
-    with Run(folder).begin(recipe):
-        Run(folder).finish(network.state_dict(), about(recipe, task_of(recipe).unlabeled), None, {})
-    return trained_network(str(folder))

@@ -57,6 +57,10 @@ def test_there_is_one_run_folder(trained, place):
     assert (sum(check["predicted"]), results["labels"], results["unlabeled"]) == (30, [3, 3], 24)
     assert len(results["prior"]) == 2
     assert (results["graph_rows"], results["neighbours_recall"]) == (30, 1.0)
+    found = rows_of(out / "predictions.csv")
+    assert [row["file_name"] for row in found] == [f"{number:02d}.jpg" for number in range(30)]
+    assert {row["label"] for row in found} <= set(CLASSES)
+    assert {row["truth"] for row in found} == {""}  # it was trained with them
     for command in (("report", out), ("audit", out), ("next", out, place / "photos")):
         done(*command, "--out", place / f"{command[0]}.out")
 
@@ -154,13 +158,6 @@ def test_one_photo_more_encodes_one_photo(place, tmp_path, monkeypatch):
     (tmp_path / "photos" / "more.jpg").write_bytes(jpeg(patch(0, 99, 24)))
     package.train_photos(*where, tmp_path / "more", ["steps=5"], device="cpu")
     assert len(encoded) == before + 1
-
-
-def test_every_photo_has_a_prediction_and_none_shows_a_label_it_was_trained_with(trained):
-    found = rows_of(trained[1] / "predictions.csv")
-    assert [row["file_name"] for row in found] == [f"{number:02d}.jpg" for number in range(30)]
-    assert {row["label"] for row in found} <= set(CLASSES)
-    assert {row["truth"] for row in found} == {""}
 
 
 def test_a_moved_run_predicts_the_same_without_the_encoder_it_came_from(trained, place, tmp_path):

@@ -1,7 +1,6 @@
 """A folder with many photos of one class: its shares are estimated, saved and, when the model is used, chosen."""
 
 import csv
-import json
 from collections import Counter
 
 import numpy as np
@@ -16,7 +15,7 @@ from debiaspl.deploy.shares import SavedShares
 from debiaspl.features import fit
 from tests.data.photos import jpeg
 from tests.photos.user import CLASSES, SIDE
-from tests.typed import debiaspl, done, refused, rows_of
+from tests.typed import debiaspl, done, refused, results_of, rows_of
 
 COUNTS = 70, 14
 LABELED = 7
@@ -55,7 +54,7 @@ def uneven(place, tmp_path_factory):
 
 
 def test_shares_are_estimated_shown_and_saved(uneven):
-    results = json.loads((uneven / "runs" / "photos" / "results.json").read_text())
+    results = results_of(uneven / "runs" / "photos")
     shares = results["shares"]
     assert results["recipe"]["optimise"] == shares["optimise"] == "photos"
     assert shares["labels"] == [0.5, 0.5]
@@ -89,7 +88,7 @@ def predicted(uneven, run, *more):
     return Counter(row["label"] for row in rows_of(uneven / "p.csv")), ran
 
 
-def test_a_user_chooses_the_shares(uneven):
+def test_a_user_chooses_the_shares_of_predictions_and_of_exports(uneven):
     run, said = predicted(uneven, "photos")
     assert "other class shares" not in said
     assert predicted(uneven, "photos", "--shares", "run")[0] == run
@@ -101,11 +100,8 @@ def test_a_user_chooses_the_shares(uneven):
     where = uneven / "runs" / "photos", uneven / "photos"
     assert "--shares" in refused("predict", *where, "--out", uneven / "q.csv", "--shares", "most")
     refused("predict", uneven / "runs" / "photos", uneven / "photos" / "000.jpg", "--shares", "folder")
-
-
-def test_an_export_has_the_shares_that_were_asked_for(uneven):
-    assert "even class shares" in done("export", uneven / "runs" / "photos", uneven / "even.pt2", "--shares", "even")
-    refused("export", uneven / "runs" / "photos", uneven / "folder.pt2", "--shares", "folder")
+    assert "even class shares" in done("export", where[0], uneven / "even.pt2", "--shares", "even")
+    refused("export", where[0], uneven / "folder.pt2", "--shares", "folder")
 
 
 def test_other_shares_are_noticed(uneven, tmp_path):

@@ -34,22 +34,6 @@ def test_a_missing_value_is_not_a_class(tmp_path, label):
             DebiasedClassifier(max_iter=2).fit(np.eye(30), y)
 
 
-def test_labels_of_any_kind_may_be_missing():
-    pandas = pytest.importorskip("pandas")
-    X = np.random.default_rng(0).normal(size=(6, 3))  # noqa: N806
-    for y, expected in (
-        ([0, 1, None] * 2, [0, 1]),
-        (pandas.Series([0, 1, None] * 2, dtype="Int64"), [0, 1]),
-        (np.array([True, False, None] * 2, dtype=object), [False, True]),
-        (pandas.Series([True, False, None] * 2, dtype="boolean"), [False, True]),
-        (np.array([0.5, 1.5, np.nan] * 2), None),
-    ):
-        if expected is not None:
-            assert DebiasedClassifier(max_iter=2).fit(X, y).classes_.tolist() == expected
-    backwards = DebiasedClassifier(max_iter=2).fit(X[::-1, ::-1], np.array([0, 1, -1] * 2)[::-1])
-    assert backwards.predict(X[::-1]).shape == (6,)
-
-
 @pytest.mark.parametrize("dtype", [np.float16, np.float32])
 def test_numbers_that_overflow_are_refused_with_their_range(dtype):
     images = np.zeros((8, 8, 8), dtype)

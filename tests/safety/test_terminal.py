@@ -3,22 +3,17 @@
 import io
 
 import pytest
-from typer.testing import CliRunner
 
-from debiaspl.cli import app
 from debiaspl.cli.terminal import filled_table, say
 from debiaspl.training import train
 from debiaspl.training.log import ProgressLine
 from tests.data.photos import write_folder
 from tests.training.tiny import TINY
+from tests.typed import debiaspl, done
 
 ESCAPE = "\x1b]0;owned\x07"
 NASTY = f"{ESCAPE}\x1b[2J\u202e[/bold]"
 MARK = "\N{REPLACEMENT CHARACTER}"
-
-
-def typed(*arguments: object):
-    return CliRunner().invoke(app, [str(argument) for argument in arguments], catch_exceptions=False)
 
 
 def harmless(text: str) -> bool:
@@ -45,7 +40,7 @@ def test_a_packed_folder_of_nasty_names_is_harmless(tmp_path):
     write_folder(tmp_path / "photos", 2)
     for number in range(2):
         (tmp_path / "photos" / "china" / f"{ESCAPE}\n{number}.jpg").write_bytes(b"no image")
-    said = typed("data", "pack", tmp_path / "photos", tmp_path / f"{ESCAPE}packed")
+    said = debiaspl("data", "pack", tmp_path / "photos", tmp_path / f"{ESCAPE}packed")
     assert said.exit_code == 0
     assert harmless(said.stdout)
     assert harmless(said.stderr)
@@ -54,13 +49,13 @@ def test_a_packed_folder_of_nasty_names_is_harmless(tmp_path):
 
 def test_a_report_of_nasty_names_is_harmless(tmp_path):
     train(TINY, tmp_path / f"{ESCAPE}one")
-    said = typed("report", tmp_path / f"{ESCAPE}one")
+    said = debiaspl("report", tmp_path / f"{ESCAPE}one")
     assert said.exit_code == 0
     assert harmless(said.stdout)
 
 
 def test_an_error_with_a_nasty_name_is_harmless(tmp_path):
-    said = typed("audit", tmp_path / f"{ESCAPE}.csv")
+    said = debiaspl("audit", tmp_path / f"{ESCAPE}.csv")
     assert said.exit_code == 1
     assert harmless(said.stderr)
 
@@ -79,6 +74,4 @@ def test_the_progress_line_is_harmless():
 def test_a_folder_named_like_markup_holds_a_comparison(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     few = ("--methods", "supervised", "--seeds", 1, "--set", "steps=2")
-    said = typed("compare", *few, "--out", "x[/bold]")
-    assert said.exit_code == 0, said.output
-    assert "results.json are in x[/bold]" in said.stdout
+    assert "results.json are in x[/bold]" in done("compare", *few, "--out", "x[/bold]")

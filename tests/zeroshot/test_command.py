@@ -71,10 +71,7 @@ def test_without_a_model_it_says_what_it_uses_and_ends_with_a_model_that_predict
     assert "DebiasPL, labels + ConSE" in said
     assert opened == [0]
     assert load_model(second).classes == ("temple", "flower")
-    assert set(labeled_files(second, photos, [f"{number}.jpg" for number in range(COUNT)])) == {
-        "0.jpg",
-        "1.jpg",
-    }
+    assert set(labeled_files(second, photos, [f"{number}.jpg" for number in range(COUNT)])) == {"0.jpg", "1.jpg"}
     assert results_of(second)["zeroshot"]["confidence"] == 0.4
 
 
@@ -98,11 +95,8 @@ def test_a_whole_network_learns_from_the_teachers_labels_with_another_command(ph
     sure = np.where(np.arange(COUNT) % 2, 0.02, 0.98)
     np.savez(tmp_path / "teacher.npz", probabilities=np.stack([sure, 1 - sure], 1))
     out = tmp_path / "out"
-    run(
-        photos,
-        *("--classes", "temple,flower", "--model", tmp_path / "teacher.npz", "--student", encoder),
-        *("--device", "cpu", "--out", out),
-    )
+    options = ("--classes", "temple,flower", "--model", tmp_path / "teacher.npz", "--student", encoder)
+    run(photos, *options, "--device", "cpu", "--out", out)
     whole = "train", photos, "--labels", out / "labels.csv", "--encoder", "none", "--set", "steps=2"
     done(*whole, "--device", "cpu", "--out", tmp_path / "whole")
     assert learned_from_teacher(tmp_path / "whole")

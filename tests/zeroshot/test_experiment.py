@@ -25,6 +25,8 @@ from tests.typed import results_of, rows_of
 CLASSES = ("temple", "flower", "nothing")
 COUNT = 12
 NAMES = [f"{number:02d}.jpg" for number in range(COUNT)]
+TRUE = [number % 2 for number in range(COUNT)]
+TRUTHS = {"true": TRUE, "scrambled": [(number // 3) % 2 for number in range(COUNT)], "absent": None}
 
 
 @pytest.fixture
@@ -35,14 +37,6 @@ def photos(tmp_path: Path) -> Path:
 
 def write_table(path: Path, labels: list[int], names: Sequence[str] = ()) -> Path:
     return write_labels(path, dict(zip(names or NAMES, (CLASSES[label] for label in labels), strict=False)))
-
-
-def truth() -> list[int]:
-    return [number % 2 for number in range(COUNT)]
-
-
-def scrambled() -> list[int]:
-    return [(number // 3) % 2 for number in range(COUNT)]
 
 
 @pytest.fixture
@@ -77,9 +71,6 @@ def test_settings_without_effect_are_refused_and_a_whole_network_is_trained_by_a
     tuned = replace(experiment, student=Student(experiment.student.name, ("frozen=false",)))
     with pytest.raises(ValueError, match="debiaspl train"):
         tuned.run(experiment.photos.parent / "out")
-
-
-TRUTHS = {"true": truth(), "scrambled": scrambled(), "absent": None}
 
 
 def test_scrambled_or_absent_truth_gives_the_same_weights_bit_for_bit(experiment, tmp_path):
@@ -119,7 +110,7 @@ def test_what_a_folder_is_called_is_no_label(experiment, tmp_path):
 
 def test_the_folder_that_comes_out(experiment, tmp_path):
     said: list[str] = []
-    table = write_table(tmp_path / "some.csv", truth()[:5])
+    table = write_table(tmp_path / "some.csv", TRUE[:5])
     rows = experiment.run(tmp_path / "out", evaluate=table, say=said.append).rows
     assert [row.method for row in rows] == ["teacher.npz alone", "+ FixMatch", "+ DebiasPL"]
     results = results_of(tmp_path / "out")["zeroshot"]
@@ -189,7 +180,7 @@ def test_a_truth_of_more_files_than_there_are_is_used_and_it_is_said(experiment,
             return super().predict(*arguments)[0], {2: "damaged"}
 
     experiment = replace(experiment, teacher=Looking(tmp_path / "teacher.npz"))
-    table = write_table(tmp_path / "more.csv", [*truth(), 0, 1], [*NAMES, "zz.jpg", "day/01.jpg"])
+    table = write_table(tmp_path / "more.csv", [*TRUE, 0, 1], [*NAMES, "zz.jpg", "day/01.jpg"])
     said: list[str] = []
     rows = experiment.run(tmp_path / "out", evaluate=table, say=said.append).rows
     absent, unread = said[:2]
@@ -263,10 +254,6 @@ def test_files_of_any_name_go_the_whole_way(experiment, photos, tmp_path):
 
 
 def test_too_few_confident_images():
-    for confidence, found in (
-        (0.95, "none reach"),
-        (None, "only some of 'temple' are"),
-        (0.65, "only some of 'temple'"),
-    ):
+    for confidence, found in ((0.95, "none"), (None, "only some of 'temple' are"), (0.65, "only some of 'temple'")):
         with pytest.raises(DataError, match=f"of 2 images {found}"):
             predictions([0.6, 0.7]).choose(confidence, 1)

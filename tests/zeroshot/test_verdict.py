@@ -21,6 +21,7 @@ from debiaspl.zeroshot.teacher import EncodingTeacher
 from debiaspl.zeroshot.verdict import CHANCE, DOUBTFUL, GOOD, TeacherVerdict, _shared, agreement, decidedness, judge
 from tests.data.photos import write_photos
 from tests.reference import agreement as slow
+from tests.typed import results_of
 
 CLASSES, COUNT, WIDTH = ("owl", "heron", "wren", "gull"), 200, 16
 RESULTS = Path(__file__).parent.parent.parent / "results" / "zeroshot" / "verdict.json"
@@ -122,7 +123,7 @@ def test_an_experiment_says_it_before_it_trains(encoder, tmp_path, monkeypatch):
     made.run(tmp_path / "out", say=said.append, device="cpu")
     assert "stub on these photos, judged without labels: at chance" in said[0]
     assert "training" in said[1:]
-    results = json.loads((tmp_path / "out" / "results.json").read_text())["zeroshot"]
+    results = results_of(tmp_path / "out")["zeroshot"]
     assert results["verdict"]["verdict"] == CHANCE
     assert results["handed out"] == "stub alone"
     teachers = pandas.read_csv(tmp_path / "out" / "zeroshot.csv").label
