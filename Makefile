@@ -33,7 +33,7 @@ torture: $(STAMP)  ## failing disks, kills and bad files for MINUTES=10; prints 
 docs: $(STAMP)  ## the documentation as a site in build/site; a broken link is an error
 	$(BIN)/python -m tools.site
 
-PYTEST := $(BIN)/pytest -n 2 --dist worksteal --timeout 600 --timeout-method thread
+PYTEST := $(BIN)/pytest -n 3 --dist worksteal --timeout 600 --timeout-method thread
 
 # mypy has work for one core only, so it runs beside the tests; what it says comes after theirs.
 define types_and

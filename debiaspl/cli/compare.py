@@ -9,14 +9,13 @@ import typer
 from debiaspl._printable import counted
 from debiaspl.cli import options
 from debiaspl.cli.options import option
-from debiaspl.cli.terminal import filled_table, note_new_run, plain, progress_bar, resume_command, say
+from debiaspl.cli.terminal import note_new_run, print_table, progress_bar, resume_command, say
 
 DEMO_CAPTION = (
     "Mean ± standard deviation over seeds, on 500 balanced test images. Worst class: recall of the one recognised "
     "least. Off true shares: pseudo-labels of the second half of training that would have to change class to match "
-    "the shares of the images (total variation distance).{almost_none} All are means. {notes}"
+    "the shares of the images (total variation distance). All are means."
 )
-ALMOST_NONE = " Almost none: classes with less than a tenth of theirs."
 VARIES = "Other processors round differently: one seed can change by ten points, the mean by one or two."
 CAPTION = (
     "Means over seeds, on the test set, and paired differences to the first method. Worst class: recall of the one "
@@ -35,8 +34,6 @@ def demo_command(
 ) -> None:
     """Compare supervised learning, FixMatch and DebiasPL on handwritten digits, one label a class."""
     options.refuse_both(resume, overwrite)
-    from rich.console import Console
-
     from debiaspl.recipes.demo import demo
 
     setting = "classes of 20 to 1, 10 % of each labeled" if long_tail else "balanced classes, one label each"
@@ -44,9 +41,8 @@ def demo_command(
     note_new_run(resume, out, ".demo")
     with progress_bar("steps", "training") as watch:
         comparison = demo(out, range(seeds), long_tail, resume, overwrite, None, watch, resume_command())
-    shown = _print_tables(comparison, Console(highlight=False), padding=1)
-    almost_none = ALMOST_NONE if "almost none" in shown else ""
-    say(DEMO_CAPTION.format(almost_none=almost_none, notes=" ".join(comparison.notes())))
+    _print(comparison)
+    say(" ".join((DEMO_CAPTION, *comparison.notes())))
     say(f"{comparison.finding('debiaspl')} {VARIES}")
     say(f"Runs, table and results.json are in {out}")
     say(f"The report is {out / 'report.html'}")
@@ -83,8 +79,6 @@ def compare_command(
 ) -> None:
     """Train several methods on one image set, and print them as a table."""
     options.refuse_both(resume, overwrite)
-    from rich.console import Console
-
     from debiaspl.algorithms import ALGORITHMS
     from debiaspl.photos.api import encoder_or_none
     from debiaspl.photos.choose import base_recipe as recipe_of_photos
@@ -113,7 +107,7 @@ def compare_command(
     note_new_run(resume, folder, ".compare")
     with progress_bar("steps", "training") as watch:
         table = compare(planned, folder, resume, overwrite, jobs, watch, resume_command(), features)
-    _print_tables(table, Console(highlight=False))
+    _print(table)
     for note in [CAPTION, *table.notes(), *planned.notes()]:
         say(note)
     say(f"Runs, table.md and results.json are in {folder}")
@@ -130,33 +124,7 @@ def _for_runs(planned: Any, machine: str, asked: str | None) -> str:
     return "cpu"
 
 
-def _print_tables(comparison: Any, console: Any, padding: int = 2) -> set[str]:
-    """Print the widest form that fits the terminal, and return the names of its columns. If none fits, names go over
-    several lines; numbers are not cut."""
-    wide = console.options.update(max_width=10_000)
-    for form in comparison.forms():
-        tables = [_table(lines, padding) for lines in form]
-        if all(console.measure(table, options=wide).maximum <= console.width for table in tables):
-            break
-    for number, table in enumerate(tables):
-        if number:
-            console.print()
-        console.print(table)
-    return {name for lines in form for name in lines[0]}
-
-
-def _table(lines: Any, padding: int) -> Any:
-    from rich.table import Column
-
-    header, *rows = lines
-    columns = [Column(_heading(name), no_wrap=name != "method", overflow="fold") for name in header]
-    return filled_table(columns, rows, padding)
-
-
-def _heading(name: str) -> Any:
-    """A heading, in two lines if it is long."""
-    words = name.split(" ")
-    count = 2 if words[0] == "-" else 1  # a minus stays with what is subtracted
-    if len(name) <= 8 or len(words) <= count:
-        return plain(name)
-    return plain(" ".join(words[:count])).append("\n").append(plain(" ".join(words[count:])))
+def _print(comparison: Any) -> None:
+    """What fits a terminal; table.md has all columns."""
+    header, *rows = comparison.short()
+    print_table(header, rows)

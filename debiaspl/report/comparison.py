@@ -41,13 +41,9 @@ class Comparison:
             }
         return methods
 
-    def forms(self) -> list[list[Table]]:
-        """The table, then shorter forms for narrow terminals; the last one is two: methods, and their differences."""
-        whole = self.whole()
-        short: Table = [(row[0], *row[2:4], *row[6:8]) for row in whole]
-        measures: Table = [(*row[:2], *row[3:]) for row in short]
-        differences: Table = [(row[0], row[2]) for row in short if row[2]]
-        return [[whole], [short], [measures, differences] if len(differences) > 1 else [measures]]
+    def short(self) -> Table:
+        """The columns that fit a terminal."""
+        return [(row[0], *row[2:4], *row[6:8]) for row in self.whole()]
 
     def whole(self) -> Table:
         """Means over seeds, with the standard deviation where useful."""

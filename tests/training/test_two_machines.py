@@ -26,7 +26,7 @@ from tests.training.tiny import outcome
 from tests.training.torchrun import ENVIRONMENT, SETTINGS, logged, ranks_of, wait_for
 
 FIRST, SECOND = "10.99.0.1", "10.99.0.2"
-JOIN = 30
+JOIN = 20
 """Seconds that a torchrun waits for the other one."""
 
 
