@@ -1,22 +1,16 @@
-"""The examples: short, on public names alone, and they print what their docstrings say.
-
-``plain_loop.py`` runs as the notebook, whose code it is, letter for letter; the others run as they are. What they print
-is compared with a wide margin, as other processors round differently.
-"""
+"""The examples: short, on public names alone, and they print what their docstrings say, within a wide margin, as other
+processors round differently."""
 
 import ast
 import re
 import runpy
+from pathlib import Path
 
 import pytest
 
-nbformat = pytest.importorskip("nbformat", reason="needs nbformat, which reads notebooks")
-
-from tests import notebook  # noqa: E402 - it needs nbformat too
-from tests.notebook import EXAMPLES, NOTEBOOK, SCRIPT  # noqa: E402 - the same
-
+EXAMPLES = Path(__file__).parents[1] / "examples"
 FILES = sorted(EXAMPLES.glob("*.py"))
-LINES, BYTES = 70, 60_000
+LINES = 70
 
 
 def shares(text: str) -> list[float]:
@@ -32,7 +26,7 @@ def said_by(name: str, capsys: pytest.CaptureFixture[str]) -> list[str]:
 def test_there_are_seven_and_the_table_names_each():
     assert len(FILES) == 7
     table = re.findall(r"^\| \[(.*?)\]\((.*?)\)", (EXAMPLES / "README.md").read_text(), flags=re.M)
-    assert sorted(table) == sorted((file.name, file.name) for file in [*FILES, NOTEBOOK])
+    assert sorted(table) == sorted((file.name, file.name) for file in FILES)
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
@@ -46,32 +40,9 @@ def test_it_is_short_and_uses_public_names_alone(file):
             assert node.module.count(".") <= 1
 
 
-def test_the_notebook_is_the_plain_loop_and_keeps_small_outputs():
-    stored, made = nbformat.read(NOTEBOOK, as_version=4), notebook.made()
-    assert [(cell.cell_type, cell.source) for cell in stored.cells] == [
-        (cell.cell_type, cell.source) for cell in made.cells
-    ], "plain_loop.py has changed. To make the notebook anew: python -m tests.notebook"
-    code = [cell.source for cell in made.cells if cell.cell_type == "code"]
-    assert _statements("\n".join(code[:-1])) == _statements(SCRIPT.read_text())[1:]  # its docstring is the first cell
-    assert NOTEBOOK.stat().st_size < BYTES
-    printed, drawn = (cell.outputs for cell in stored.cells if cell.get("outputs"))
-    check_plain_loop("".join(output.text for output in printed))
-    assert "image/png" in drawn[0].data
-
-
-def _statements(code: str) -> list[str]:
-    return [ast.dump(statement) for statement in ast.parse(code).body]
-
-
 @pytest.mark.slow(seconds=15)
-def test_the_notebook_runs():
-    cells = notebook.executed(notebook.made()).cells
-    check_plain_loop("".join(output.text for output in cells[-3].outputs))
-    assert "image/png" in cells[-1].outputs[0].data
-
-
-def check_plain_loop(text: str) -> None:
-    plain, plain_shares, debiased, debiased_shares = map(shares, text.splitlines())
+def test_plain_loop(capsys):
+    plain, plain_shares, debiased, debiased_shares = map(shares, said_by("plain_loop.py", capsys))
     assert [len(plain), len(debiased)] == [4, 4]  # the mean, and three seeds
     assert debiased[0] > plain[0] - 0.02
     assert debiased_shares[0] < plain_shares[0] + 0.02
