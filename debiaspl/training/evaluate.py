@@ -173,23 +173,7 @@ def measured(
         results["skipped"] = sorted(skipped)
     if (true := true_counts(task.unlabeled)) is not None:
         results["true_counts"] = true
-    return results | ending.more | _from_log(recipe, log, true) | health_results(log)
-
-
-PSEUDO = ("pseudo_accuracy", "pseudo_almost_none", "pseudo_distance", "pseudo_imbalance", "pseudo_labels")
-
-
-def _from_log(recipe: Recipe, log: list[dict[str, Any]], true: list[int] | None) -> dict[str, Any]:
-    """Results from the log. Lost lines are named by their steps, and so are the numbers that need them."""
-    intervals = recipe.log_every, recipe.evaluate_every or recipe.steps, recipe.steps
-    lines = {step for every in intervals for step in range(every, recipe.steps + 1, every)}
-    lost = sorted(lines - {record["step"] for record in log})
-    if not lost:
-        return pseudo_labels(log, true)
-    missing: dict[str, Any] = {"log.jsonl": lost}
-    if 2 * lost[-1] <= recipe.steps:
-        return pseudo_labels(log, true) | {"missing": missing}
-    return {"missing": missing | {"results.json": list(PSEUDO)}}
+    return results | ending.more | pseudo_labels(log, true) | health_results(log)
 
 
 def mode(recipe: Recipe, algorithm: Algorithm) -> str:

@@ -15,10 +15,9 @@ from debiaspl.cli import app
 from debiaspl.data.tensor_file import tensor_file
 from debiaspl.files import FileError
 from debiaspl.training import Run, RunError, train
-from debiaspl.training.evaluate import PSEUDO
 from debiaspl.training.log import numbers
 from debiaspl.training.run import Checkpoint, newest_checkpoint, read_checkpoint, save_checkpoint
-from tests.training.tiny import EAGER, TINY, changed, outcome, results, train_until
+from tests.training.tiny import EAGER, TINY, changed, outcome, train_until
 
 TENSORS = {"weights": torch.arange(6.0), "seen": torch.tensor(3)}
 FACTS = {"log_length": 100, "seconds": 1.5, "recipe": {"steps": 60}}
@@ -125,18 +124,6 @@ def test_a_log_shorter_than_its_checkpoint_says_is_named_and_the_run_ends(stoppe
     train(RECIPE, stopped, resume=True)
     assert str(stopped / "log.jsonl") in caplog.text
     assert [record["step"] for record in Run(stopped).log()] == [2, 10, 12]
-    assert results(stopped)["missing"] == {"log.jsonl": [4, 6, 8], "results.json": list(PSEUDO)}
-    assert "pseudo_labels" not in results(stopped)
-
-
-def test_what_is_missing_from_the_first_half_alone_changes_no_number(stopped, tmp_path):
-    train(RECIPE, tmp_path / "whole")
-    text = (stopped / "log.jsonl").read_text().splitlines(keepends=True)
-    (stopped / "log.jsonl").write_text("".join(text[1:4]))
-    train(RECIPE, stopped, resume=True)
-    found = results(stopped)
-    assert found.pop("missing") == {"log.jsonl": [2]}
-    assert found == outcome(tmp_path / "whole")[1]
 
 
 @pytest.mark.parametrize("line", ["{", "[1]", '{"step": "2"}', '{"losses": {}}', "[" * 100_000])
