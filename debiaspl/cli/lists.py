@@ -33,20 +33,7 @@ ALGORITHMS_CAPTION = (
     "Settings of one: debiaspl list settings --set algorithm=NAME. Train with it: --method NAME.",
 )
 
-# The fields of Traits, as the columns are called.
-QUESTIONS = {
-    "helps_training": "helps training",
-    "needs_no_class_distribution": "no class counts",
-    "adapts": "adapts",
-    "works_on_balanced": "balanced data too",
-    "allows_shift": "shift allowed",
-}
-QUESTIONS_CAPTION = (
-    "Yes is an advantage. Helps training: acts during training, not on the finished classifier only. No class counts: "
-    "the sizes of the classes need not be known. Adapts: follows the model as it learns. Balanced data too: has an "
-    "effect where classes are equally large. Shift allowed: labeled and unlabeled images may be distributed "
-    "differently. Settings of one: debiaspl list settings --set correction=NAME."
-)
+CORRECTIONS_CAPTION = "Settings of one: debiaspl list settings --set correction=NAME. Which one: docs/corrections.md."
 
 
 class Kind(StrEnum):
@@ -153,21 +140,18 @@ def _algorithms(words: list[str]) -> Shown:
 
 
 def _corrections(words: list[str]) -> Shown:
-    """What each needs and what it can do."""
     import inspect
 
     from debiaspl.debias import CORRECTIONS
 
     values = [
-        {"name": name, "about": (inspect.getdoc(made) or "").partition("\n")[0], "traits": asdict(traits)}
+        {"name": name, "about": (inspect.getdoc(made) or "").partition("\n")[0]}
         for name, made in CORRECTIONS.items()
-        if (traits := getattr(made, "traits", None)) is not None
+        if name != "none"
     ]
     chosen = _with_words(Kind.CORRECTIONS, values, words)
-    rows: list[Sequence[str] | str] = [("correction", *QUESTIONS.values())]
-    rows += [(one["name"], *("yes" if one["traits"][field] else "no" for field in QUESTIONS)) for one in chosen]
-    widths = 24, *(len(max(title.split(), key=len)) for title in QUESTIONS.values())
-    return Shown(chosen, widths, rows, [QUESTIONS_CAPTION])
+    rows: list[Sequence[str] | str] = [("correction", "what it does"), *((one["name"], one["about"]) for one in chosen)]
+    return Shown(chosen, (24, 54), rows, [CORRECTIONS_CAPTION])
 
 
 def _settings(recipes: list[str], which: tuple[str | None, str | None], settings: list[str]) -> Shown:

@@ -6,7 +6,7 @@ from debiaspl.debias.alignment import DistributionAlignment as DistributionAlign
 from debiaspl.debias.causal_norm import CausalNorm as CausalNorm
 from debiaspl.debias.cdmad import CDMAD as CDMAD
 from debiaspl.debias.composite import PLUS as PLUS, Composite as Composite, CompositeBuilder as CompositeBuilder
-from debiaspl.debias.correction import Correction as Correction, Traits as Traits
+from debiaspl.debias.correction import Correction as Correction
 from debiaspl.debias.debiaser import Debiaser as Debiaser
 from debiaspl.debias.ldam import LDAM as LDAM, LDAMDRW as LDAMDRW
 from debiaspl.debias.logit_adjustment import (

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from torch import Tensor
 
-from debiaspl.debias.correction import Traits, at_least_float32
+from debiaspl.debias.correction import at_least_float32
 from debiaspl.debias.running import LABELS, RunningPrior, safe_log, shares_of
 
 
@@ -21,17 +21,12 @@ class DistributionAlignment(RunningPrior):
     and the same variance as that window. As in the paper's code it starts at 1 / C, and labels use its value before the
     batch.
 
-    ``traits`` is the paper's row. It holds for every target: a uniform or user-defined target is also a statement about
-    the true classes, only not a counted one. Labeled and unlabeled images may then have different distributions, but
-    the user must know them.
-
     Args:
         class_counts: number of labels per class; the default target.
         target: ``labels``, ``uniform``, or one share per class, such as ``0.5,0.3,0.2``; shares are normalised.
         momentum: momentum of the prior's moving average, in [0, 1).
     """
 
-    traits = Traits(helps_training=True, adapts=True, works_on_balanced=True)
     corrects_pseudo_labels_alone = True
     target: Tensor
 

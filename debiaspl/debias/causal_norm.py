@@ -5,7 +5,7 @@ from copy import deepcopy
 import torch
 from torch import Tensor, nn
 
-from debiaspl.debias.correction import Correction, Traits, rewritten, within
+from debiaspl.debias.correction import Correction, rewritten, within
 from debiaspl.debias.heads import NormalisedHead
 from debiaspl.debias.tau_norm import tau_normalised
 
@@ -29,8 +29,6 @@ class CausalNorm(Correction):
         alpha: how much of the mean direction is removed; 1 removes it entirely. With head=causal the paper uses 3, and
             1 on CIFAR-10-LT; for a plain linear head accuracy fell beyond 1.5 (digits, a probe).
     """
-
-    traits = Traits(needs_no_class_distribution=True)
 
     def __init__(self, alpha: float = 1.0) -> None:
         super().__init__()

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor, nn
 
-from debiaspl.debias.correction import ALL_TRAITS, Correction, at_least_float32, rewritten, within
+from debiaspl.debias.correction import Correction, at_least_float32, rewritten, within
 
 
 class CDMAD(Correction):
@@ -24,7 +24,6 @@ class CDMAD(Correction):
         colour: value of the blank image, from -1 (black) to 1 (white).
     """
 
-    traits = ALL_TRAITS
     looks = True
     needs_pictures = "this correction uses a blank image, and there is no blank vector."
     blank: Tensor

@@ -2,32 +2,11 @@
 
 from collections.abc import Sequence
 from copy import deepcopy
-from dataclasses import dataclass
 from inspect import signature
 from typing import TypeVar
 
 import torch
 from torch import Tensor, nn
-
-
-@dataclass(frozen=True)
-class Traits:
-    """The columns of the paper's Table 1 for a debiasing method. True is the desirable answer."""
-
-    helps_training: bool = False
-    """Improves training, not only the trained classifier."""
-    needs_no_class_distribution: bool = False
-    """Does not need to know how many images each class has."""
-    adapts: bool = False
-    """Follows the model during training."""
-    works_on_balanced: bool = False
-    """Has an effect on data with equally large classes."""
-    allows_shift: bool = False
-    """Labeled and unlabeled images may have different class distributions."""
-
-
-ALL_TRAITS = Traits(True, True, True, True, True)
-
 
 PLACES = {
     "labels": "probabilities",
@@ -54,8 +33,6 @@ class Correction(nn.Module):
     ``num_classes``, or ``class_counts``, the number of labels per class.
     """
 
-    traits: Traits | None = None
-    """Table 1 of the paper; None if there is nothing to compare."""
     corrects_pseudo_labels_alone = False
     """Has no effect without pseudo-labels."""
     needs_hard_labels = False

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from debiaspl.debias.correction import ALL_TRAITS, LABEL_SHARES, at_least_float32, checked_counts, within
+from debiaspl.debias.correction import LABEL_SHARES, at_least_float32, checked_counts, within
 from debiaspl.debias.running import UNIFORM, RunningPrior, safe_log, shares_of
 
 ESTIMATED = "estimated"
@@ -58,7 +58,6 @@ class Debiaser(RunningPrior):
         class_counts: number of labels per class; needed for a target.
     """
 
-    traits = ALL_TRAITS
     estimate: Tensor
     kept: Tensor
     label_shares: Tensor

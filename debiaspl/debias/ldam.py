@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from debiaspl.debias.correction import Correction, Traits, at_least_float32, checked_counts, within
+from debiaspl.debias.correction import Correction, at_least_float32, checked_counts, within
 
 
 class LDAM(Correction):
@@ -24,7 +24,6 @@ class LDAM(Correction):
         scale: s, the scale of the logits; 30 with head=cosine.
     """
 
-    traits = Traits(helps_training=True)
     needs_hard_labels = True
     margins: Tensor
 

@@ -8,7 +8,6 @@ from torch import Tensor, nn
 from debiaspl.debias.correction import (
     LABEL_SHARES,
     Correction,
-    Traits,
     at_least_float32,
     checked_counts,
     rewritten,
@@ -40,8 +39,6 @@ class LogitAdjustment(_Adjustment):
         tau: strength of the adjustment; 1 makes the loss consistent for the balanced error, 0 changes nothing.
     """
 
-    traits = Traits(helps_training=True)
-
     def margin(self, strong_logits: Tensor, labels: Tensor | None = None) -> Tensor:
         return at_least_float32(strong_logits) + self.adjustment
 
@@ -52,14 +49,12 @@ class LogitAdjustment(_Adjustment):
 class PosthocLogitAdjustment(_Adjustment):
     """The trained classifier returns ``f - tau * log(pi)``: its bias is raised for classes with few labels.
 
-    Training does not change. Here the traits differ from the paper's row, which describes the loss.
+    Training does not change.
 
     Args:
         class_counts: number of labels per class; their shares are the paper's pi.
         tau: strength of the adjustment; 1 follows the paper's theory, 0 changes nothing.
     """
-
-    traits = Traits()
 
     @torch.no_grad()
     def classifier(self, head: nn.Linear, mean_features: Tensor) -> nn.Linear:

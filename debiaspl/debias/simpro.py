@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from debiaspl.debias.correction import LABEL_SHARES, Traits, at_least_float32, checked_counts, within
+from debiaspl.debias.correction import LABEL_SHARES, at_least_float32, checked_counts, within
 from debiaspl.debias.running import RunningPrior
 
 LEAST = 1e-12
@@ -38,7 +38,6 @@ class SimPro(RunningPrior):
         unlabeled_ratio: unlabeled images per labeled image in a batch; weights the two parts of joint.
     """
 
-    traits = Traits(helps_training=True, adapts=True, works_on_balanced=True, allows_shift=True)
     takes_out = LABEL_SHARES
     exact = ("prior", "joint")
     joint: Tensor

@@ -5,7 +5,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from debiaspl.debias import ranks
-from debiaspl.debias.correction import Correction, Traits, rewritten, within
+from debiaspl.debias.correction import Correction, rewritten, within
 
 TAUS = 11
 """Values from 0 to 1 that are tried, if tau is chosen."""
@@ -28,8 +28,6 @@ class TauNorm(Correction):
             classes. Needs labels to hold out: ``validation=0.2``.
         keep_bias: normalise the bias with the weights of its class, instead of dropping it as the paper does.
     """
-
-    traits = Traits(needs_no_class_distribution=True)
 
     def __init__(self, tau: float = 0.7, keep_bias: bool = False, choose_tau: bool = False) -> None:
         super().__init__()
