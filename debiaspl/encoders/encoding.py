@@ -138,6 +138,8 @@ class Encoding:
             if self.without_photos:  # a photo that has changed since has its features in a later file
                 self.left |= {self.place[name] for name in names[rows.count :] if name in self.place}
                 continue
+            if rows.count == len(names) and number % part[1] == part[0]:
+                self.folder.remove_part(number)  # a kill has left it beside the complete file
             there = (rows.stamps[: rows.count, 0] >= 0).nonzero().flatten().tolist()
             digests = rows.digests.numpy()
             self.homes |= {digests[row].tobytes(): (number, row) for row in there if row not in rows.skipped}

@@ -21,7 +21,7 @@ from torch import Tensor
 from debiaspl.data.manifest import ABOUT, StoredFor, regular_file
 from debiaspl.data.tensor_file import read_tensor_file, tensor_file
 from debiaspl.encoders.encoder import Encoder, fingerprint
-from debiaspl.files import parse_json, put_in_place, write_bytes, write_json
+from debiaspl.files import parse_json, write_bytes, write_json
 
 FEATURES = ".features"
 """Name of such a folder beside runs."""
@@ -85,13 +85,16 @@ class FeatureFolder:
         return next(filter(None, both), None) or Rows.empty(len(names), self.width)
 
     def write(self, number: int, names: Sequence[str], rows: Rows) -> None:
-        part, tensors = self.path / file_name(number, part=True), rows.tensors()
+        tensors, complete = rows.tensors(), rows.count == len(names)
         if self.half:
             tensors["features"] = tensors["features"].half()
         text = json.dumps({**self._about(names), "skipped": rows.skipped})
-        write_bytes(part, tensor_file(tensors, "debiaspl", text))
-        if rows.count == len(names):
-            put_in_place(part, self.path / file_name(number))
+        write_bytes(self.path / file_name(number, part=not complete), tensor_file(tensors, "debiaspl", text))
+        if complete:
+            self.remove_part(number)
+
+    def remove_part(self, number: int) -> None:
+        (self.path / file_name(number, part=True)).unlink(missing_ok=True)
 
     def _loaded(self, name: str, names: Sequence[str], features: bool) -> Rows | None:
         rows = Rows.empty(len(names), self.width if features else 0)

@@ -178,6 +178,10 @@ def test_after_a_kill_parts_of_a_file_are_used(photos, folder, monkeypatch):
     assert len(files(killed)) == 4
     add(photos, "09.jpg", 9)
     assert encode(photos, killed) == 1
+    before = files(killed)
+    shutil.copy(next(killed.glob("*/00001.safetensors")), next(killed.glob("*")) / "00001-part.safetensors")
+    assert encode(photos, killed) == 0  # killed between the file and its part: the part goes
+    assert files(killed) == before
 
 
 def test_a_photo_that_cannot_be_decoded_is_skipped_until_it_changes(photos, folder):
