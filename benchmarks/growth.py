@@ -28,7 +28,7 @@ import torch
 from benchmarks.origin import ROOT, git
 from debiaspl.data import manifest
 from debiaspl.encoders import load_encoder
-from debiaspl.encoders.feature_folder import FeatureFolder, Rows
+from debiaspl.encoders.feature_folder import FeatureFolder, ImageRow
 from debiaspl.files import write_json
 
 RESULTS = ROOT / "results" / "growth" / "growth.json"
@@ -46,11 +46,10 @@ def make_features(folder: Path, rows: int) -> None:
         kept.describe()
         files = manifest.add_to_manifest(kept.path, [], names)
     for number, line in enumerate(files):
-        own, stored = truth[number * manifest.ROWS :][: len(line)], Rows.empty(len(line), kept.width)
+        own = truth[number * manifest.ROWS :][: len(line)]
         noise = random.normal(size=(len(line), kept.width)).astype(np.float32)
-        stored.features, stored.count = torch.from_numpy(centres[own] + 3 * noise), len(line)
-        stored.stamps[:] = torch.tensor([1, number])
-        kept.write(number, line, stored, 0)
+        values = torch.from_numpy(centres[own] + 3 * noise)
+        kept.write(number, line, [ImageRow((1, number), features=row) for row in values])
     given = [row for label in range(CLASSES) for row in np.flatnonzero(truth == label)[:LABELS]]
     lines = "".join(f"{names[row]},class{truth[row]:02d}\n" for row in given)
     (folder.parent / "labels.csv").write_text(f"file_name,label\n{lines}")
@@ -112,7 +111,7 @@ def measured(words: Sequence[str], work: Path, opens_page: bool = False) -> dict
 def _anonymous(process: int) -> int:
     """RssAnon in kilobytes."""
     status = Path(f"/proc/{process}/status").read_text()
-    return int(re.search(r"RssAnon:\s+(\d+)", status)[1])  # type: ignore[index]  # Linux always has the line
+    return int(re.search(r"RssAnon:\s+(\d+)", status)[1])
 
 
 def _processor(process: int) -> float:

@@ -19,9 +19,9 @@ import torch
 
 from benchmarks.drawn import Drawn, encoded, parsed, record
 from debiaspl._measures import exact_interval
-from debiaspl.deploy.next import RANDOM, Pool
+from debiaspl.deploy.next import Pool
 from debiaspl.features.estimate import LEVEL, estimate, held_out, suspects
-from debiaspl.features.shares import PHOTOS
+from debiaspl.features.shares import PHOTOS, RANDOM
 from debiaspl.label.guide import EVERY, SHOWN, Guide
 
 SIZES, MANY, WRONG = (50, 100), 200, 0.05

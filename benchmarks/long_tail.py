@@ -33,6 +33,7 @@ from torch import Tensor
 
 from debiaspl.debias import Debiaser
 from debiaspl.debias.correction import at_least_float32, checked_counts
+from debiaspl.debias.running import safe_log
 from debiaspl.recipes import recipe as find
 from debiaspl.training import Recipe, Run, train
 from debiaspl.training.run import newest_checkpoint
@@ -65,6 +66,14 @@ class ByCounts(Debiaser):
 
     def labeled_margin(self, logits: Tensor, labels: Tensor | None = None) -> Tensor:
         return at_least_float32(logits) + self.labeled_strength * self.log_shares
+
+
+class MinusPrior(Debiaser):
+    """The other form of a target: labels from softmax(f - strength (log prior - log target))."""
+
+    def probabilities(self, weak_logits: Tensor) -> Tensor:
+        bias = safe_log(self.prior) - safe_log(self.target)
+        return (at_least_float32(weak_logits.detach()) - self.strength * bias).softmax(-1)
 
 
 @dataclass(frozen=True)

@@ -21,8 +21,8 @@ from torch import Tensor
 
 from benchmarks.drawn import Drawn, encoded, parsed, record
 from benchmarks.origin import ROOT
+from debiaspl._over_seeds import markdown
 from debiaspl.features.fit import LINEAR, TableTask, enough_steps, fit_recipe
-from debiaspl.report.over_seeds import markdown
 from debiaspl.zeroshot.predictions import Predictions, lost_classes
 
 TEACHERS: dict[str, dict[str, float]] = {
@@ -105,7 +105,7 @@ def measured(path: Path, name: str, tail: bool, draw: int) -> list[dict[str, Any
             names = list(map(str, learned.tolist()))
             label = learned[fit_recipe(recipe, drawn.table, TableTask(number[labels], names)).predict(rows)[1]]
             choice = f"confidence {confidence:g}" if confidence else f"{per_class} a class"
-            row = {**scored(label, truth, classes), "lost": len(lost_classes(label, said.label, classes))}
+            row = {**scored(label, truth, classes), "lost": len(lost_classes(label, said))}
             found.append({**folder, "labels": choice, "method": method, **row})
     return found
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.results import FINEST, RESULTS, recorded_recipe, rows, start_recipe
-from debiaspl.report.over_seeds import mean_interval
+from debiaspl._over_seeds import mean_interval
 from debiaspl.training import Recipe, train
 from debiaspl.training.settings import parse_settings
 

@@ -204,8 +204,8 @@ def pairs(found: Sequence[Row]) -> list[Pair]:
             folds = tuple(fold for fold in ours if fold in theirs)
             if folds:
                 each = tuple(round(ours[fold] - theirs[fold], 2) for fold in folds)
-                means = (fmean(one[fold] for fold in folds) for one in (theirs, ours))
-                made.append(Pair(row, folds, *means, each))
+                plain_mean, mean = (fmean(one[fold] for fold in folds) for one in (theirs, ours))
+                made.append(Pair(row, folds, plain_mean, mean, each))
     return made
 
 

@@ -8,8 +8,8 @@ from statistics import fmean
 from benchmarks.published import ELSEWHERE, NOTES, PROTOCOL_SOURCES, PUBLISHED, SOURCES, VOID
 from benchmarks.results import FINEST, ROOT, Pair, Row, about, pairs, papers, points, rows
 from benchmarks.results_figure import minutes_figure
+from debiaspl._over_seeds import MIN_PAIRS, markdown, mean_interval, sign_flip
 from debiaspl.recipes.cells import CELLS, Cell
-from debiaspl.report.over_seeds import MIN_PAIRS, markdown, mean_interval, sign_flip
 
 MARK = "<!-- made by: python -m benchmarks.results_page -->\n"
 READ = """Top-1 % on the test set, of the averaged weights after the last step; no epoch is selected. A fold is a seed:

@@ -96,15 +96,18 @@ def kernels(task: Task, device: torch.device) -> list[dict[str, object]]:
     ]
 
 
-CACHED = ((operations, "constant"), (operations, "counting"), (randaugment, "counting"), (views, "_windows"))
+KERNELS = (
+    *((module, "triton_works") for module in (norm, pool, update)),
+    *((module, "holds") for module in (randaugment, views, network)),
+)
+"""Functions that say whether a kernel runs."""
+CACHED = ((operations, "constant"), (randaugment, "constant"), (views, "_windows"))
 
 
 def compile_plain_versions(task: Task, device: torch.device) -> None:
     """From now on, torch.compile of the plain versions runs where the Triton kernels did: norm, pool, views, update."""
-    for module in (norm, pool, update):
-        module.triton_works = lambda: False
-    for module in (randaugment, views, network):
-        module.holds = lambda images: False
+    for module, name in KERNELS:
+        setattr(module, name, lambda *_: False)
     # Small tables are cached, but torch.compile would trace how they are made, and a copy from the CPU cannot be
     # recorded. So a first step notes them, and then they are looked up.
     tables = {}
@@ -114,15 +117,20 @@ def compile_plain_versions(task: Task, device: torch.device) -> None:
     for module, name in CACHED:
         setattr(module, name, looking_up(name, tables))
     randaugment.hide_ = hidden
-    views.scale = torch.compile(views.scale, dynamic=False)
-    for owner, name in ((views.Weak, "apply"), (randaugment.RandAugment, "apply"), (update.Update, "_step_group")):
+    for owner, name in (
+        (views, "scale"),
+        (views.Weak, "apply"),
+        (randaugment.RandAugment, "apply"),
+        (update.Update, "_step_group"),
+    ):
         setattr(owner, name, torch.compile(getattr(owner, name), dynamic=False))
 
 
 def hidden(images: torch.Tensor, box: torch.Tensor) -> torch.Tensor:
     """``hide_`` without its view of bools as bytes, which torch 2.11 cannot compile; the same bits."""
     top, bottom, left, right = box.reshape(4, -1, 1, 1, 1).unbind()
-    y, x = (randaugment.counting(side, torch.int32, images.device) for side in images.shape[2:])
+    constant = vars(randaugment)["constant"]  # as compile_plain_versions replaced it
+    y, x = (constant(range(side), torch.int32, images.device) for side in images.shape[2:])
     y = y.unsqueeze(1)
     return images.masked_fill((y >= top) & (y < bottom) & (x >= left) & (x < right), randaugment.GREY)
 

@@ -9,8 +9,8 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
-from benchmarks import made_teachers, target
-from debiaspl.report.over_seeds import markdown
+from benchmarks import made_teachers, target, target_features
+from debiaspl._over_seeds import markdown
 
 RESULTS = Path(__file__).parent.parent / "results"
 
@@ -75,6 +75,7 @@ TABLES: dict[tuple[str, str], Callable[[], str]] = {
     ("zeroshot.md", "choices"): choices,
     ("start.md", "graph"): graph,
     ("debiasing.md", "target"): target.table,
+    ("debiasing.md", "target-features"): target_features.table,
     ("zeroshot.md", "made teachers"): made_teachers.table,
 }
 """By page and by the name in the comment before the table."""

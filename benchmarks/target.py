@@ -20,9 +20,9 @@ from torch import Tensor
 
 from benchmarks.origin import ROOT, origin, write
 from benchmarks.results_figure import rule, text
+from debiaspl._over_seeds import markdown
 from debiaspl.debias import Debiaser
 from debiaspl.recipes import recipe as find
-from debiaspl.report.over_seeds import markdown
 from debiaspl.training.evaluate import predict_all
 from debiaspl.training.settings import parse_settings
 from debiaspl.training.step import fit

@@ -20,11 +20,13 @@ def main() -> None:
         # Until the command's modules are imported, no other handler catches Ctrl-C: here nothing is imported before.
         print("Stopped.", file=sys.stderr)
         sys.exit(130)
-    except Exception as error:
-        from debiaspl.cli.unexpected import explain
+    except Exception:
+        import traceback
 
-        if not explain(error):
-            raise
+        from debiaspl.cli.terminal import say
+
+        say(traceback.format_exc(), err=True)
+        say("error: unexpected. Please report this, unless it comes from a file of your own.", err=True)
         sys.exit(1)
 
 

@@ -26,7 +26,7 @@ encoder = load_encoder("efficientnet-lite0", image_size=48)
 def encode(images: NDArray[np.uint8]) -> NDArray[np.float32]:
     """Features (N, 1280) of uint8 images (N, H, W, 3)."""
     batches = torch.split(torch.tensor(images).permute(0, 3, 1, 2), 64)
-    return torch.cat([encoder(scale(batch)) for batch in batches]).numpy()
+    return torch.cat([encoder.embed(scale(batch)) for batch in batches]).numpy()
 
 
 # Both photos, cut into pieces: 260 of a temple and 260 of a flower.

@@ -55,11 +55,7 @@ DONE_ONLY_IN = {
     "os.scandir os.walk Path.rglob Path.walk": {"data/listing.py"},
     "FolderFiles": {"data/lazy.py", "deploy/saved.py"},
     "LazyImages": {"data/lazy.py", "deploy/saved.py"},  # photos and tar shards; files that are named
-    "in_order": {
-        "data/packed.py",
-        "data/lazy.py",
-        "models/predict.py",
-    },
+    "in_order": {"data/packed.py", "data/lazy.py", "models/predict.py"},
     "predict_set": {
         "deploy/saved.py",
         "estimator/classifier.py",

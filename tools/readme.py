@@ -6,7 +6,7 @@ from statistics import fmean
 from typing import Any
 
 from benchmarks.paper import table as paper
-from debiaspl.report.over_seeds import markdown
+from debiaspl._over_seeds import markdown
 from tools.marks import ROOT, filled
 
 FOLDERS = {"balanced": "balanced", "long tail, random labels": "long tail"}

@@ -3,7 +3,7 @@
 import math
 
 from benchmarks.scaling_parts.origin import assumed, measured
-from debiaspl.training.evaluate import BATCH
+from debiaspl.models.predict import BATCH
 
 IMAGENET, EPOCHS = 1_281_167, 50
 TEST_BATCHES = math.ceil(50_000 / BATCH)

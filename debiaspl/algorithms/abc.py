@@ -18,24 +18,20 @@ from debiaspl.models import FurtherHead
 class ABC(FixMatch):
     """FixMatch with an auxiliary balanced classifier on the same features; the auxiliary classifier is the result.
 
-    Two losses of the auxiliary classifier are added to those of FixMatch. Random masks make each class count equally
-    often. N_k is the number of labels of class k, N_L that of the smallest class that has any:
+    It adds two losses, of which random masks make each class count equally often. N_k is the number of labels of class
+    k, N_L that of the smallest class that has any:
 
     * the cross-entropy of a labeled image of class y, with probability ``N_L / N_y`` (Eq. 1 and 2 of the paper);
     * the cross-entropy of the strong view of an unlabeled image with the auxiliary classifier's own soft prediction q
       for the weak view (without gradient), if max q reaches the threshold, with probability ``N_L / N_k`` for
       k = argmax q (Eq. 3 and 4), summed over strong views. The authors use two; so does ``views=2``.
 
-    Few labels reach the threshold at first, so the second probability decreases linearly from 1 to ``N_L / N_k`` over
-    the training. Both losses train the features, as in the paper.
+    Few labels reach the threshold at first, so the second probability decreases linearly from 1 to ``N_L / N_k``.
 
-    The correction applies to FixMatch: its labels and both its losses. The auxiliary classifier is already balanced by
-    its masks, so no correction acts on it during training. A correction of the trained classifier does act on it,
-    unless it would remove the class shares of the labels a second time.
+    The correction applies to FixMatch's labels and losses, and one of the trained classifier to the auxiliary one.
 
     Args:
         auxiliary_weight: weight of the auxiliary classifier's losses.
-        auxiliary_threshold: its labels less confident than this are not used; by default FixMatch's threshold.
         ramp_up: share of the training over which masks of unlabeled images become balanced; 0 starts balanced.
     """
 
@@ -49,7 +45,6 @@ class ABC(FixMatch):
         class_counts: Sequence[int],
         correction: Correction | None = None,
         auxiliary_weight: float = 1.0,
-        auxiliary_threshold: float | None = None,
         ramp_up: float = 1.0,
         **others: Any,
     ) -> None:
@@ -57,8 +52,6 @@ class ABC(FixMatch):
         if self.strong_share < 1:
             raise ValueError(f"strong_share is {self.strong_share}, but ABC needs all views. Use strong_share=1.")
         self.auxiliary_weight, self.ramp_up = auxiliary_weight, within("ramp_up", ramp_up, "[0, 1]")
-        least_sure = self.threshold if auxiliary_threshold is None else auxiliary_threshold
-        self.auxiliary_threshold = within("auxiliary_threshold", least_sure, "[0, 1]")
         self.auxiliary = FurtherHead(num_features, num_classes)
         counts = torch.tensor([float(count) for count in class_counts])
         least = counts[counts > 0].min()
@@ -78,17 +71,13 @@ class ABC(FixMatch):
         target = at_least_float32(torch.stack(predicted.weak)).mean(0).softmax(-1)
         confidence, label = target.max(-1)
         balance = 1 - ramp(batch.progress, self.ramp_up) * (1 - self.balance)
-        used = chosen_with(balance[label], batch.generator) & (confidence >= self.auxiliary_threshold)
-        terms = [
-            (F.cross_entropy(at_least_float32(logits), target, reduction="none") * used).mean()
-            for logits in predicted.strong
-        ]
+        used = chosen_with(balance[label], batch.generator) & (confidence >= self.threshold)
+        strong = [F.cross_entropy(at_least_float32(view), target, reduction="none") for view in predicted.strong]
+        unlabeled = torch.stack([(loss * used).mean() for loss in strong]).sum()
         monitors = {"auxiliary_used": used.to(confidence.dtype).mean(), "auxiliary_confidence": confidence.mean()}
         self.report(**self.monitors, **monitors)
-        return {
-            "auxiliary_labeled": self.auxiliary_weight * labeled.mean(),
-            "auxiliary_unlabeled": self.auxiliary_weight * torch.stack(terms).sum(),
-        }
+        weight = self.auxiliary_weight
+        return {"auxiliary_labeled": weight * labeled.mean(), "auxiliary_unlabeled": weight * unlabeled}
 
 
 def chosen_with(probability: Tensor, generator: torch.Generator | None) -> Tensor:

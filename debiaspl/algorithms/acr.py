@@ -8,6 +8,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from debiaspl.algorithms.algorithm import Batch, Models, Views, WeakToStrong, hard_loss, predict_twice
+from debiaspl.algorithms.mixing import one_hot
 from debiaspl.debias import Correction, ranks
 from debiaspl.debias.correction import PLACES, at_least_float32, checked_counts, within
 from debiaspl.debias.running import safe_log
@@ -23,17 +24,15 @@ class ACR(WeakToStrong):
     * f~ learns labeled images with ``f~ + balanced_tau log pi``, and labels from ``softmax(f - balanced_tau log pi)``,
       where they or those of ``softmax(f~)`` reach the threshold.
 
-    tau_t depends on the class distribution of the unlabeled images, estimated from the confident labels of f~: the
-    closer it is to pi, the less the standard labels are adjusted. It is compared with three anchors: pi, the uniform
-    distribution, and pi reversed, where the rarest class is the most frequent. With d, the symmetric KL divergences
-    between the estimate and the anchors: ``tau_t = tau exp(d_1) / (exp(d_1) + exp(d_2) + exp(d_3))``.
+    The class distribution of the unlabeled images is estimated from the confident labels of f~: the closer it is to pi,
+    the less the standard labels are adjusted. With d, the symmetric KL divergences between the estimate and pi, the
+    uniform distribution, and pi reversed (the rarest class most frequent):
+    ``tau_t = tau exp(d_1) / (exp(d_1) + exp(d_2) + exp(d_3))``.
 
-    As in the paper the estimate counts labels; the released code counts each class once per batch. It uses a momentum
-    of 0.9 and averages d over 500 steps; here the estimate moves more slowly, and d is computed from it. The released
-    code has two strong views (``strong_views=2``). In its protocol, labeled images are also used as unlabeled ones.
+    As in the paper the estimate counts labels. The released code counts each class once per batch, with a momentum of
+    0.9, and averages d over 500 steps; it has ``strong_views=2``, and also uses labeled images as unlabeled ones.
 
-    A correction acts on f: on all labels that come from it, and on its losses. A correction that also removes the class
-    shares of the labels, such as logit adjustment, raises an error.
+    A correction acts on all labels that come from f, and on its losses.
 
     Args:
         tau: largest adjustment of the labels for f.
@@ -92,9 +91,8 @@ class ACR(WeakToStrong):
         balanced_kept = (balanced_confidence >= self.threshold) | (sure >= self.threshold)
         self._estimate(guess, sure >= self.threshold, batch.progress)
 
-        self.report_labels(
-            weak, balanced_confidence, balanced_label, balanced_kept, tau=tau, standard_kept=kept.float().mean()
-        )
+        others = {"tau": tau, "standard_kept": kept.float().mean()}
+        self.report_labels(weak, balanced_confidence, balanced_label, balanced_kept, **others)
         adjusted = at_least_float32(balanced.labeled) + self.balanced_tau * log_shares
         first = [self.unlabeled_loss(view, label, kept) for view in standard.strong]
         second = [hard_loss(at_least_float32(view), balanced_label, balanced_kept) for view in balanced.strong]
@@ -112,7 +110,7 @@ class ACR(WeakToStrong):
         return (self.tau * distances.softmax(0)[0]).where(progress >= self.begin, self.tau)
 
     def _estimate(self, label: Tensor, sure: Tensor, progress: Tensor) -> None:
-        counts = F.one_hot(label, len(self.shares)).to(self.shares.dtype) * sure[:, None]
+        counts = one_hot(label, self.shares) * sure[:, None]
         total = ranks.summed(counts.sum(0))
         moved = self.shares.lerp(total / total.sum().clamp_min(1), 1 - self.momentum)
         self.shares.copy_(torch.where((total.sum() > 0) & (progress >= self.begin), moved, self.shares))

@@ -18,25 +18,21 @@ from debiaspl.debias.correction import at_least_float32, within
 class AdaMatch(Algorithm):
     """FixMatch with three changes, for labeled and unlabeled images from different domains:
 
-    * Labeled images are passed twice, together with the unlabeled ones (Z') and alone (Z''). The loss uses a random
-      point between the two, ``lambda Z' + (1 - lambda) Z''`` with lambda from [0, 1] for every logit, so that the
-      result does not depend on batch norm. Running statistics come from the first pass only.
+    * Labeled images are passed twice, together with the unlabeled ones (Z') and alone (Z''), so that the result does
+      not depend on batch norm. The loss uses ``lambda Z' + (1 - lambda) Z''``, lambda from [0, 1] for every logit.
     * The threshold is relative: ``c_tau`` is tau times the mean confidence on the labeled images.
     * The unlabeled loss has the weight ``mu(t) = 1/2 - cos(min(pi, 2 pi t)) / 2`` at a share t of the training.
 
-    The labeled loss is the mean over a weak and a strong view of each labeled image; the threshold and the alignment
-    target use the weak ones. The paper aligns the predictions on unlabeled images with those on labeled ones: here that
-    is the correction ``alignment`` with ``align_to_predictions=true``. The target is then a moving average of the mean
-    predictions on labeled images, from 1 / C, which is updated with a batch before it is used. Ranks share one
-    threshold and one target, from all their labeled images.
+    The labeled loss is the mean over a weak and a strong view of each labeled image. The paper aligns the predictions
+    on unlabeled images with those on labeled ones: that is the correction ``alignment`` with
+    ``align_to_predictions=true``. Its target is then a moving average, from 1 / C.
 
     Args:
         threshold: labels are used from this share of the confidence on labeled images on (tau).
         unlabeled_weight: final weight of the unlabeled loss.
         ramp_up: share of the training in which that weight grows from 0; 0 is full weight from the first step.
         strong_labeled: learn from a strong view of each labeled image too, as the paper does.
-        align_to_predictions: align to the predictions on labeled images instead of to the target of
-            correction=alignment; needs that correction.
+        align_to_predictions: the target of correction=alignment is the predictions on labeled images.
         target_decay: decay of the moving average of that target.
     """
 
@@ -57,7 +53,7 @@ class AdaMatch(Algorithm):
     ) -> None:
         super().__init__(correction)
         if align_to_predictions and not isinstance(self.correction, DistributionAlignment):
-            raise ValueError("align_to_predictions needs alignment, and nothing else. Use correction=alignment.")
+            raise ValueError("align_to_predictions needs alignment alone. Use correction=alignment.")
         self.labeled_strong = int(strong_labeled)
         self.target_decay = within("target_decay", target_decay, "[0, 1)")
         self.align_to_predictions = align_to_predictions
@@ -98,7 +94,7 @@ class AdaMatch(Algorithm):
         }
 
     def _set_target(self, mean: Tensor) -> None:
-        """Set the alignment target, which is not in the correction's state, from this algorithm's state."""
+        """The target is not in the correction's state, but in this algorithm's."""
         assert isinstance(self.correction, DistributionAlignment)
         self.labeled_marginal.lerp_(ranks.mean(mean).to(self.labeled_marginal.dtype), 1 - self.target_decay)
         self.correction.target.copy_(self.labeled_marginal)

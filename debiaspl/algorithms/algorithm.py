@@ -24,11 +24,7 @@ class Views(NamedTuple):
 
 
 class Models(NamedTuple):
-    """The student, which is trained; the teacher, which labels weak views (the average or the student); the average.
-
-    A network called with images returns logits. ``network.embed(images)`` returns features, (N, D), and
-    ``network.head(features)`` their logits.
-    """
+    """The student, which is trained; the teacher, which labels weak views (the average or the student); the average."""
 
     student: Network
     teacher: Network
@@ -50,21 +46,21 @@ class Batch:
     positions: Tensor = field(default_factory=lambda: torch.empty(0, dtype=torch.int64))
     """Indices of these images in the unlabeled set, (U,), for state that is kept per image."""
     progress: Tensor = field(default_factory=lambda: torch.zeros(()))
-    """Completed share of the training, a scalar from 0 to below 1, for schedules."""
+    """Completed share of the training, a scalar from 0 to below 1."""
     generator: torch.Generator | None = None
-    """Source of random numbers: the run's own generator, on the device of the images."""
+    """The run's own, on the device of the images."""
     labeled_strong: tuple[Tensor, ...] = ()
-    """Strong views of the labeled images, if the algorithm needs them, each (B, C, H, W)."""
+    """Strong views of the labeled images, each (B, C, H, W), as many as ``Algorithm.labeled_strong``."""
 
 
 class Algorithm(nn.Module, ABC):
     """``losses(models, batch)`` returns named losses; training minimises their sum.
 
     Algorithms are pure tensor programs: static shapes, no ``.item()``, nothing that waits for the device. State that
-    lasts across steps is in buffers, and whatever is trained beside the student is a parameter. Values to be logged are
-    passed to ``report``. The constructor declares what it needs to know about the run: ``num_classes``,
-    ``num_features`` (of ``network.embed``), ``num_unlabeled``, ``class_counts`` (labels per class), ``classes``,
-    ``channels``, ``unlabeled_ids`` and ``hints`` (another model's labels of the unlabeled images, or None).
+    lasts across steps is in buffers, and whatever is trained beside the student is a parameter. The constructor
+    declares what it needs to know about the run: ``num_classes``, ``num_features`` (of ``network.embed``),
+    ``num_unlabeled``, ``class_counts`` (labels per class), ``classes``, ``channels``, ``unlabeled_ids`` and ``hints``
+    (another model's labels of the unlabeled images, or None).
 
     Settings of the same meaning in many algorithms, which say more only where they differ:
 
@@ -86,29 +82,29 @@ class Algorithm(nn.Module, ABC):
     needs_average = False
     """Cannot work if the student labels for itself."""
     makes_pseudo_labels = True
-    """Learns from unlabeled images."""
+    """False if it learns from labels alone, or without any."""
     learns_labels = True
-    """Trains the classifier; a self-supervised algorithm trains only the features and uses no label."""
+    """False for a self-supervised algorithm, which trains only the features."""
     needs_pictures = ""
-    """Why it cannot learn from vectors of a frozen encoder, as a sentence; empty if it can."""
+    """Why it cannot learn from vectors, as a sentence; empty if it can."""
     needs_experts = False
     """Trains the heads of a network that has several."""
     advice = "Try a smaller learning_rate first."
     """What to change if the features collapse, in the order to try; it may depend on the settings."""
     hints_from_graph = False
-    """If the task has no hints, use labels propagated over the graph of the features before the first step."""
+    """Its hints, if the task has none, are labels propagated over the graph of the first features."""
     hard_labels = True
-    """The target of every unlabeled loss is one class; false for soft or mixed targets."""
+    """Every target is one class; false for soft or mixed targets."""
     own_correction = "none"
     """The correction that is part of the paper's method, by name."""
     own_settings: Mapping[str, Any] = MappingProxyType({})
     """Settings of that correction, and of the algorithm, that the paper uses with it."""
     heads: tuple[str, ...] = ()
-    """State to copy into a run that starts from this one, by the first part of its names."""
+    """First parts of the names of its state that a run copies which starts from this one."""
     balanced_places: frozenset[str] = frozenset()
     """Where it takes out the shares of the labels itself, of ``PLACES``: a correction must not do so a second time."""
     generations = 1
-    """How often the student is trained from the start, with labels from ``adopt``, which also resets other state."""
+    """How often the student is trained from the start, with labels from ``adopt``."""
 
     def __init__(self, correction: Correction | None = None) -> None:
         super().__init__()
@@ -121,24 +117,19 @@ class Algorithm(nn.Module, ABC):
         """Named losses, weighted: training minimises their sum."""
 
     def load_pretrained(self) -> None:
-        """Read the files that a new run needs. A resumed run has them in its state and does not call this."""
+        """Read files, in a new run; a resumed one has what they hold in its state."""
 
     def files(self) -> dict[str, Path]:
-        """Those files, by the names under which results.json records their digests."""
+        """Those files, by their names in results.json, which records their digests."""
         return {}
 
     def adopt(self, probabilities: Tensor, generation: int) -> Tensor:
-        """Called between two generations: a label for each unlabeled image, (N,), or -1 for no label.
-
-        ``probabilities``, (N, C), are the predictions of the averaged student of generation ``generation`` (from 0) for
-        all unlabeled images. Images with a label are labeled images of the next generation."""
-        raise NotImplementedError(f"{type(self).__name__} has {self.generations} generations, but no adopt().")
+        """After generation ``generation`` (from 0): a label for each unlabeled image, (N,), or -1, from the averaged
+        student's probabilities, (N, C). Images with a label are labeled ones of the next. Also resets other state."""
+        raise NotImplementedError
 
     def classifier(self) -> FurtherHead | None:
-        """The additional head whose average replaces the student's own classifier, if there is one: it is evaluated,
-        saved as the run's model, and used for the probabilities of ``adopt``. None means the student's own.
-
-        It is trained like every parameter of the algorithm; the training keeps its average."""
+        """The head whose average replaces the student's own classifier in the result; None: the student's own."""
         return None
 
     def labeled_loss(self, logits: Tensor, labels: Tensor) -> Tensor:
@@ -149,20 +140,13 @@ class Algorithm(nn.Module, ABC):
         return hard_loss(margined, labels, weights[labels])
 
     def unlabeled_loss(self, logits: Tensor, label: Tensor, weight: Tensor) -> Tensor:
-        """Cross-entropy with hard pseudo-labels, with the correction's margin and class weights, and a weight for each
-        image; the sum is divided by the size of the whole batch."""
+        """The same with hard pseudo-labels and a weight for each image; the mean is over the whole batch."""
         weights = self.correction.class_weights()
-        return hard_loss(
-            self.correction.margin(logits, label), label, weight if weights is None else weight * weights[label]
-        )
+        weight = weight if weights is None else weight * weights[label]
+        return hard_loss(self.correction.margin(logits, label), label, weight)
 
     def report_labels(
-        self,
-        logits_weak: Tensor,
-        confidence: Tensor,
-        label: Tensor,
-        kept: Tensor | None = None,
-        **others: Tensor,
+        self, logits_weak: Tensor, confidence: Tensor, label: Tensor, kept: Tensor | None = None, **others: Tensor
     ) -> None:
         """Log which labels are kept (by default all), their confidence, and the predictions without a correction."""
         marginal = at_least_float32(logits_weak).softmax(-1).mean(0)
@@ -170,9 +154,8 @@ class Algorithm(nn.Module, ABC):
         self.report(kept=kept, confidence=confidence.mean(), pseudo_label=label, marginal=marginal, **others)
 
     def report(self, **monitors: Tensor) -> None:
-        """Log these tensors: scalars are averaged over steps. Three names are special: ``kept`` and ``pseudo_label``,
-        with one entry per unlabeled image, are compared with the true labels if known, outside the algorithm;
-        ``marginal`` is the mean raw probability of each class."""
+        """Log scalars, as means over steps, and three more: ``kept`` and ``pseudo_label``, with an entry per unlabeled
+        image, are compared with the true labels, if known; ``marginal`` is the mean raw probability of each class."""
         self.monitors = {name: value.detach() for name, value in monitors.items()}
 
     def _check_correction(self) -> None:
@@ -191,10 +174,7 @@ class Algorithm(nn.Module, ABC):
 
 
 class Supervised(Algorithm):
-    """The baseline for all algorithms: cross-entropy on the labeled images; unlabeled images are not used.
-
-    A correction of the labeled loss or of the classifier applies; there are no pseudo-labels to correct.
-    """
+    """The baseline for all algorithms: cross-entropy on the labeled images; unlabeled images are not used."""
 
     about = "the baseline, which learns the labeled images alone."
     makes_pseudo_labels = False
@@ -219,13 +199,12 @@ class WeakToStrong(Algorithm):
     def both_losses(
         self, logits: Tensor, labels: Tensor, logits_strong: Tensor, label: Tensor, weight: Tensor
     ) -> dict[str, Tensor]:
-        """Of the labeled images, and of strong views with their pseudo-labels and weights."""
         unlabeled = self.unlabeled_weight * self.unlabeled_loss(logits_strong, label, weight)
         return {"labeled": self.labeled_loss(logits, labels), "unlabeled": unlabeled}
 
 
 class SelfSupervised(Algorithm):
-    """Learns features from two strong views, without labels, as a start for runs that learn from labels afterwards."""
+    """Learns features from two strong views, without labels."""
 
     views = Views(strong=2)
     makes_pseudo_labels = False
@@ -239,33 +218,27 @@ def hard_loss(logits: Tensor, label: Tensor, weight: Tensor) -> Tensor:
 
 
 class Logits(NamedTuple):
-    """Rows of logits for each view: of the labeled images, and of every weak and strong view."""
-
     labeled: Tensor
     weak: tuple[Tensor, ...]
     strong: tuple[Tensor, ...]
 
 
-def predict(models: Models, batch: Batch, joint: bool) -> Logits:
-    """Logits of the labeled, weak and strong views; only the labeled and the strong ones have gradients.
+def predict(models: Models, batch: Batch, joint: bool, features: bool = False) -> Logits:
+    """Logits, or features, of the labeled, weak and strong views; only the labeled and strong ones have gradients.
 
     The student sees labeled and strong views in one batch. With ``joint``, as in FixMatch, the weak views are part of
-    this batch, so that batch norm sees all of them; otherwise they are a separate batch, which saves a backward pass
-    through rows without a loss. A teacher that is not the student labels the weak views in a separate pass.
+    it, so that batch norm sees all of them; a separate batch, which a teacher always has, saves their backward pass.
     """
     separate = not joint or models.teacher is not models.student
-    weak = predict_weak(models, batch.weak) if separate else ()
+    weak = predict_weak(models, batch.weak, features) if separate and batch.weak else ()
     trained = 1 + len(batch.strong)
-    parts = in_one_pass(models.student, [batch.labeled, *batch.strong, *(() if separate else batch.weak)])
+    parts = in_one_pass(models.student, [batch.labeled, *batch.strong, *(() if separate else batch.weak)], features)
     return Logits(parts[0], weak or tuple(part.detach() for part in parts[trained:]), parts[1:trained])
 
 
 def predict_twice(models: Models, batch: Batch, joint: bool, further: FurtherHead) -> tuple[Logits, Logits]:
-    """``predict`` with the network's own classifier and with an additional one on the same features, without extra
-    passes.
-
-    If a teacher labels the weak views, it uses its own features and the average of the additional classifier.
-    """
+    """``predict`` with the network's own classifier and with a further one on the same features, without extra passes;
+    a teacher labels with the average of the further one."""
     trained, weak = [batch.labeled, *batch.strong], None
     is_student = models.teacher is models.student
     views = [*trained, *batch.weak] if joint and is_student else trained
@@ -286,13 +259,12 @@ def predict_twice(models: Models, batch: Batch, joint: bool, further: FurtherHea
     return logits_of(models.student.head, models.teacher.head), logits_of(further, further_labels)
 
 
-def predict_weak(models: Models, weak: Sequence[Tensor]) -> tuple[Tensor, ...]:
-    """Logits of weak views from the network that labels them, in a separate batch, without gradients."""
-    if not weak:
-        return ()
-    with torch.no_grad():
-        return in_one_pass(models.teacher, weak)
+@torch.no_grad()
+def predict_weak(models: Models, weak: Sequence[Tensor], features: bool = False) -> tuple[Tensor, ...]:
+    """From the network that labels, in a separate batch."""
+    return in_one_pass(models.teacher, weak, features)
 
 
-def in_one_pass(model: Network, views: Sequence[Tensor]) -> tuple[Tensor, ...]:
-    return torch.split(model(torch.cat(list(views))), [len(images) for images in views])
+def in_one_pass(model: Network, views: Sequence[Tensor], features: bool = False) -> tuple[Tensor, ...]:
+    images = torch.cat(list(views))
+    return torch.split(model.embed(images) if features else model(images), [len(view) for view in views])

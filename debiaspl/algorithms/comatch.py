@@ -6,8 +6,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from debiaspl.algorithms.algorithm import Algorithm, Batch, Models, Views
+from debiaspl.algorithms.algorithm import Algorithm, Batch, Models, Views, predict
 from debiaspl.algorithms.contrast import perceptron, unit, write_over_oldest
+from debiaspl.algorithms.mixing import one_hot
 from debiaspl.debias import Correction, ranks
 from debiaspl.debias.correction import within
 
@@ -22,13 +23,11 @@ class CoMatch(Algorithm):
     * The first strong view learns the soft label q, if max q reaches tau.
     * Two strong views give the embedding graph ``exp(z_b z'_j / t)``, which is trained to match the pseudo-label graph
       ``q_b q_j``, without edges below T and with 1 from each image to itself. As in the authors' code all edges go from
-      the first view to the second; in the paper, edges between two images go from first to first.
+      the first view to the second; in the paper, those between two images go from first to first.
 
-    The paper first aligns p with a uniform marginal; here that is a separate correction, ``alignment`` with
-    ``target=uniform``. Memory and graphs include the images of all ranks.
+    The paper first aligns p with a uniform marginal: the correction ``alignment`` with ``target=uniform``.
 
     Args:
-        threshold: labels less confident than this are not learned (tau).
         unlabeled_weight: weight of the pseudo-label loss (lambda_cls).
         contrast_weight: weight of the graph loss (lambda_ctr).
         own_share: share of an image's own prediction in its label (alpha); 1 is no smoothing.
@@ -68,20 +67,20 @@ class CoMatch(Algorithm):
         self.temperature = within("temperature", temperature, "(0, inf)")
         self.memory = within("memory", memory, "[1, inf)")
         embedding = within("embedding", embedding, "[1, inf)")
-        self.projection = perceptron((num_features, num_features, embedding), norm=False, slope=0.1)
+        self.projection = perceptron((num_features, num_features, embedding), norm=False)
         self.register_buffer("embeddings", torch.zeros(memory, embedding))
         self.register_buffer("probabilities", torch.zeros(memory, num_classes))
         self.register_buffer("written", torch.zeros((), dtype=torch.int64))
 
     def losses(self, models: Models, batch: Batch) -> dict[str, Tensor]:
-        features, features_weak, features_strong, features_second = self._features(models, batch)
+        features, (features_weak,), (features_strong, features_second) = predict(models, batch, True, features=True)
         logits, logits_strong = models.student.head(features), models.student.head(features_strong)
         logits_weak = models.teacher.head(features_weak).detach()
         embedded, embedded_weak = self._embed(features).detach(), self._embed(features_weak).detach()
 
         probabilities = self.correction(logits_weak)
         smoothed = self._smoothed(probabilities, embedded_weak)
-        known = F.one_hot(batch.labels, probabilities.shape[-1]).to(probabilities.dtype)
+        known = one_hot(batch.labels, probabilities)
         self._remember((embedded_weak, probabilities), (embedded, known))
 
         confidence, label = smoothed.max(-1)
@@ -95,18 +94,6 @@ class CoMatch(Algorithm):
             "contrast": self.contrast_weight * contrast(*pair, smoothed, self.temperature, self.graph_threshold),
         }
 
-    def _features(self, models: Models, batch: Batch) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """Features of the labeled, the weak and both strong views in one batch; a teacher sees the weak ones alone."""
-        views = [batch.labeled, *batch.strong]
-        if models.teacher is models.student:
-            views.append(batch.weak[0])
-        features = models.student.embed(torch.cat(views))
-        labeled, strong, second, *weak = torch.split(features, [len(view) for view in views])
-        if not weak:
-            with torch.no_grad():
-                weak = [models.teacher.embed(batch.weak[0])]
-        return labeled, weak[0], strong, second
-
     def _embed(self, features: Tensor) -> Tensor:
         return unit(self.projection(features))
 
@@ -118,7 +105,6 @@ class CoMatch(Algorithm):
         return probabilities.lerp(recalled, full * (1 - self.own_share))
 
     def _remember(self, *pairs: tuple[Tensor, Tensor]) -> None:
-        """Write embeddings and probabilities of all ranks over the oldest rows."""
         rows = torch.cat([ranks.gathered(torch.cat(pair, 1)) for pair in pairs])
         width = self.embeddings.shape[1]
         write_over_oldest(self.written, (self.embeddings, rows[:, :width]), (self.probabilities, rows[:, width:]))

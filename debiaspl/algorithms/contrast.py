@@ -15,18 +15,14 @@ from debiaspl.models.network import NormActivateRows
 
 NONE = -1e4
 """Replaces the similarity of unused places: its softmax weight is 0, and 0 times it is 0."""
-COLDEST = 1e-3
-"""Lowest temperature; similarities, at most 1, are then still far above NONE."""
-TEMPERATURES = f"[{COLDEST}, inf)"
+TEMPERATURES = "[0.001, inf)"
+"""Similarities, at most 1, are then still far above NONE."""
 
 
 class Contrast(nn.Module):
     """``contrast(strong, weak)``: cross-entropy of matching the features of each strong view with those of its own weak
-    view, among all weak views of the batch, on all ranks, and of earlier batches (InfoNCE: van den Oord et al., 2018;
-    between a teacher's weak and a student's strong view: Zheng et al., 2021).
-
-    The settings are explained in ``ContrastMatch``.
-    """
+    view, among all of the batch, on all ranks, and of earlier batches (InfoNCE: van den Oord et al., 2018; between a
+    teacher's weak and a student's strong view: Zheng et al., 2021). Settings as in ``ContrastMatch``."""
 
     remembered: Tensor
     written: Tensor
@@ -48,14 +44,14 @@ class Contrast(nn.Module):
         self.relation_temperature = within("relation_temperature", relation_temperature, TEMPERATURES)
         self.relations = within("relations", relations, "[0, 1]")
         self.memory = within("memory", memory, "[0, inf)")
-        self.projector = perceptron((num_features, num_features, width), norm=False, slope=0.1)
+        self.projector = perceptron((num_features, num_features, width), norm=False)
         self.average = AveragedHead(self.projector, key_decay) if key_decay else None
         if memory:
             self.register_buffer("remembered", torch.zeros(memory, width))
             self.register_buffer("written", torch.zeros((), dtype=torch.int64))
 
     def forward(self, strong: Tensor, weak: Tensor) -> Tensor:
-        """The loss from the features of both views of the same images, (N, D); the weak ones get no gradient."""
+        """From features of the same images, (N, D); the weak ones get no gradient."""
         keys = self.keys(weak)
         everyone = ranks.gathered(keys)
         loss = self.match(self.queries(strong), keys, everyone)
@@ -67,7 +63,7 @@ class Contrast(nn.Module):
 
     @torch.no_grad()
     def keys(self, features: Tensor) -> Tensor:
-        """Keys: unit vectors of the teacher's features. Call it once per step, since it updates the averaged head."""
+        """Unit vectors of the teacher's features. Call it once per step, since it updates the averaged head."""
         if self.average is None:
             return unit(self.projector(features))
         self.average.follow(self.projector)
@@ -91,7 +87,7 @@ class Contrast(nn.Module):
             write_over_oldest(self.written, (self.remembered, everyone))
 
     def _without_empty(self, similarity: Tensor, batch: int) -> Tensor:
-        """Mask the places of the memory, which follow the batch, that have not been written yet."""
+        """Without the places of the memory, which follow the batch, that have not been written yet."""
         if not self.memory:
             return similarity
         empty = torch.arange(similarity.shape[1], device=similarity.device) - batch >= self.written
@@ -99,7 +95,7 @@ class Contrast(nn.Module):
 
 
 def write_over_oldest(written: Tensor, *pairs: tuple[Tensor, Tensor]) -> None:
-    """Write rows into each buffer, (memory, ...), given as (buffer, rows), and add their number to ``written``."""
+    """For each (buffer, rows): write the rows into the buffer, (memory, ...). Add their number to ``written``."""
     (buffer, rows), *_ = pairs
     memory, count = len(buffer), len(rows)
     if count > memory:
@@ -110,26 +106,22 @@ def write_over_oldest(written: Tensor, *pairs: tuple[Tensor, Tensor]) -> None:
     written.add_(count)
 
 
-def perceptron(widths: Sequence[int], norm: bool, slope: float = 0.0) -> nn.Sequential:
-    """A multi-layer perceptron of these widths, with a ReLU between layers (leaky, if ``slope`` is not 0) and, with
-    ``norm``, batch norm before it. Ranks share the batch norm statistics."""
+def perceptron(widths: Sequence[int], norm: bool) -> nn.Sequential:
+    """Linear layers, and between them batch norm and a ReLU, or a leaky ReLU alone."""
     layers: list[nn.Module] = []
-    for place, (incoming, outgoing) in enumerate(pairwise(widths)):
-        last = place == len(widths) - 2
-        layers.append(nn.Linear(incoming, outgoing, bias=last or not norm))
-        if not last:
-            layers.append(NormActivateRows(outgoing) if norm else nn.LeakyReLU(slope) if slope else nn.ReLU())
-    return nn.Sequential(*layers)
+    for incoming, outgoing in pairwise(widths[:-1]):
+        layers.append(nn.Linear(incoming, outgoing, bias=not norm))
+        layers.append(NormActivateRows(outgoing) if norm else nn.LeakyReLU(0.1))
+    return nn.Sequential(*layers, nn.Linear(widths[-2], widths[-1]))
 
 
 def unit(vectors: Tensor) -> Tensor:
-    """Rows scaled to length 1, to be compared by cosine similarity."""
     return F.normalize(at_least_float32(vectors), dim=-1)
 
 
 class AveragedHead(nn.Module):
-    """The moving average of a head without norms. Its values are float32 buffers: on a GPU the head itself has bfloat16
-    weights, in which an average would not move, and an average is not a trained parameter."""
+    """The moving average of a head without norms, in float32: on a GPU the head itself has bfloat16 weights, in which
+    an average would not move."""
 
     def __init__(self, head: nn.Module, decay: float) -> None:
         super().__init__()

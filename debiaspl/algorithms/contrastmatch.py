@@ -14,16 +14,15 @@ class ContrastMatch(Algorithm):
     """FixMatch and a contrastive loss: each strong view must be matched with its own weak view, among those of the
     batch, of all ranks and of earlier batches.
 
-    With few labels, FixMatch starts with few confident labels, many of them wrong. Meanwhile the contrastive loss
-    trains the features, in the same passes that FixMatch makes anyway. Its weight decreases linearly to 0, because it
-    treats images of one class as different, which hurts once their labels are known.
+    With few labels, FixMatch starts with few confident ones, many of them wrong. Meanwhile the contrastive loss trains
+    the features. Its weight decreases linearly to 0: it treats images of one class as different.
 
     Args:
         contrast_weight: initial weight of the contrastive loss; 0, with labels_from=0: FixMatch with joint=false.
         contrast_until: share of the training after which there is no contrastive loss.
         labels_from: share of the training after which pseudo-labels are learned. Until then the correction learns but
-            has no effect on the network: two runs that differ only in the correction are equal.
-        width: width of the space in which views are compared, by cosine similarity.
+            has no effect on the network.
+        width: width of the space in which views are compared, by cosine.
         temperature: temperature of the similarities; lower values focus on the nearest images.
         memory: number of weak views of earlier batches used as negatives.
         relations: share of the target that goes to other images, by the teacher's similarity of their weak views
@@ -59,10 +58,7 @@ class ContrastMatch(Algorithm):
         self.contrast_until = within("contrast_until", contrast_until, "(0, 1]")
         self.contrast = Contrast(num_features, width, temperature, memory, relations, relation_temperature, key_decay)
         if relations:
-            self.advice = (
-                f"Set relations=0 (it is {relations:g}): images that the teacher finds similar are pulled together, "
-                "so that it finds them even more similar. If that is not enough, try a smaller learning_rate."
-            )
+            self.advice = "Set relations=0, which pulls similar images together. Else try a smaller learning_rate."
 
     def losses(self, models: Models, batch: Batch) -> dict[str, Tensor]:
         with torch.no_grad():

@@ -18,14 +18,13 @@ class CReST(FixMatch):
 
     Rare classes are predicted rarely, but then mostly correctly. So with the classes sorted by their number of labels,
     N_1 the largest, the share ``mu_l = (N_{L+1-l} / N_1) ** alpha`` of the images predicted as class l is adopted: all
-    of the rarest class, fewest of the most frequent. Each generation starts with new weights, a new correction and the
-    original labels, to which the adopted ones are added.
+    of the rarest class. Each generation starts with new weights and a new correction.
 
     Args:
-        class_counts: number of labels per class, for the sampling rates. With equal counts every prediction is adopted.
         generations: how often the network is trained; the steps are divided among them. 1 is FixMatch; the paper: 6 on
             CIFAR-10, 15 on larger sets.
-        sampling_power: how strongly frequent classes are reduced (alpha); 0 adopts every prediction.
+        sampling_power: how strongly frequent classes are reduced (alpha); with 0, as with equal counts, every
+            prediction is adopted.
         adopt_corrected: adopt labels from corrected predictions; the paper uses the raw ones.
     """
 
@@ -47,7 +46,7 @@ class CReST(FixMatch):
     def adopt(self, probabilities: Tensor, generation: int) -> Tensor:
         used = self.correction.probabilities(probabilities.log()) if self.adopt_corrected else probabilities
         confidence, label = used.max(-1)
-        # Uniform probabilities, as for a file that cannot be read, are not a prediction.
+        # Uniform probabilities are those of a file that cannot be read.
         label = label.where(probabilities.amax(-1) > probabilities.amin(-1), -1)
         adopted = torch.full_like(label, -1)
         for number, rate in enumerate(self.sampling_rates):
@@ -60,10 +59,8 @@ class CReST(FixMatch):
 
 
 class CReSTPlus(CReST):
-    """CReST with progressive distribution alignment: the target becomes more balanced with each generation.
-
-    In generation g of 0 to G the alignment target is ``p ** t_g``, normalised, where p is the correction's own target
-    and ``t_g = (1 - g / G) + (g / G) t_min``.
+    """CReST with progressive distribution alignment: the target becomes more balanced with each generation g of 0 to G.
+    It is ``p ** t_g``, normalised, with the correction's own target p and ``t_g = (1 - g / G) + (g / G) t_min``.
 
     Args:
         sampling_power: as in CReST; 1/2 here and 1/3 there, as the authors chose.

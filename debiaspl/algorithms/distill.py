@@ -1,6 +1,7 @@
 """Distillation (SimCLRv2, section 2.3: Chen et al., 2020): a finished run is the teacher of another network."""
 
 from collections.abc import Sequence
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -22,12 +23,9 @@ class Distill(Algorithm):
     """The student learns a finished model's predictions for weak views of unlabeled images: the cross-entropy
     ``-sum_y P_T(y | x; tau) log P_S(y | x; tau)``, where P(y | x; tau) is the softmax of logits / tau.
 
-    The student may be a smaller network than the teacher, or an equal one, which often becomes better than its teacher.
-    The classes must be the same, in the same order. Images of another size are resized for the teacher to its training
-    size.
-
-    The correction is applied to the teacher's logits before they become labels, and its margin to the student's loss,
-    both before the temperature. The teacher is part of the run's state: its folder is read only when the run starts.
+    The student may be a smaller network than the teacher, or an equal one, which often becomes better. The correction
+    is applied to the teacher's logits, and its margin to the student's, both before the temperature. The teacher's
+    folder is read only when the run starts.
 
     Args:
         teacher_run: folder of the finished run that is the teacher.
@@ -59,7 +57,13 @@ class Distill(Algorithm):
 
     def load_pretrained(self) -> None:
         network, facts = load_trained(self.folder)
-        self._check(facts)
+        if facts.classes != self.classes:
+            pairs = enumerate(zip_longest(facts.classes, self.classes))
+            number, (there, here) = next((number, pair) for number, pair in pairs if pair[0] != pair[1])
+            found = f"class {number} of the teacher in {self.folder} is {there}, and of this task {here}"
+            raise ValueError(f"{found}. Expected the same classes in the same order; use a run of the same data.")
+        if facts.channels != self.channels:
+            raise ValueError(f"{self.folder} knows {facts.channels} channels, and images here have {self.channels}.")
         self.finished.take(network, facts)
 
     def files(self) -> dict[str, Path]:
@@ -80,25 +84,10 @@ class Distill(Algorithm):
             losses["labeled"] = self.labeled_weight * self.labeled_loss(logits, batch.labels)
         return losses
 
-    def _check(self, facts: NetworkFacts) -> None:
-        if facts.classes != self.classes:
-            pairs = zip(facts.classes, self.classes, strict=False)
-            place = next((place for place, (own, other) in enumerate(pairs) if own != other), None)
-            differ = "" if place is None else f": class {place} is {facts.classes[place]} and {self.classes[place]}"
-            raise ValueError(
-                f"the teacher in {self.folder} has {len(facts.classes)} classes, and this task has "
-                f"{len(self.classes)}{differ}. Expected the same classes in the same order; use a run of the same data."
-            )
-        if facts.channels != self.channels:
-            raise ValueError(f"{self.folder} knows {facts.channels} channels, and images here have {self.channels}.")
-
 
 class FinishedTeacher(InEvalMode):
-    """``teacher(images)``: logits of a finished network, in eval mode and without gradients.
-
-    Its weights are buffers, and so is its description as JSON: a resumed run finds everything in its own
-    checkpoint.
-    """
+    """``teacher(images)``: logits of a finished network. Its weights and its description are buffers: a resumed run
+    finds them in its own checkpoint."""
 
     facts: Tensor
     network: Network

@@ -4,16 +4,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from debiaspl.algorithms.algorithm import (
-    Batch,
-    Logits,
-    Models,
-    Views,
-    WeakToStrong,
-    in_one_pass,
-    predict,
-    predict_weak,
-)
+from debiaspl.algorithms.algorithm import Batch, Logits, Models, Views, WeakToStrong, in_one_pass, predict, predict_weak
+from debiaspl.algorithms.mixing import one_hot
 from debiaspl.debias import Correction, ranks
 from debiaspl.debias.correction import at_least_float32, within
 
@@ -31,10 +23,10 @@ class FixMatch(WeakToStrong):
         views: 1 weak and 1 strong view, or the paper's multi-view: 2 of each.
         view_labels: with 2 views, which labels a strong view learns. ``three-sets``, as in the released code: those of
             each weak view and of the mean of their logits, from which the correction learns. ``paired``, as in the
-            paper's text: those of one weak view each, and the correction learns from both.
+            paper's text: those of one weak view each.
         cld_weight: weight of the CLD loss, which also uses images below the threshold; the paper: 0.1 to 0.3.
-        strong_share: share of the strong views that is used: those with the most confident labels, of each rank. Views
-            below the threshold have no loss, so a share above the kept part changes only the batch norm statistics.
+        strong_share: share of the strong views that is used, those with the most confident labels. Views below the
+            threshold have no loss, so a share above the kept part changes only the batch norm statistics.
     """
 
     def __init__(
@@ -49,12 +41,9 @@ class FixMatch(WeakToStrong):
         view_labels: str = "three-sets",
     ) -> None:
         super().__init__(correction, unlabeled_weight, joint)
-        if views not in (1, 2):
-            raise ValueError(f"views is {views}, expected 1 (FixMatch) or 2 (the paper's multi-view).")
+        within("views", views, "[1, 2]")
         if view_labels not in VIEW_LABELS:
             raise ValueError(f"view_labels is {view_labels!r}, expected {' or '.join(VIEW_LABELS)}.")
-        if view_labels != VIEW_LABELS[0] and views == 1:
-            raise ValueError(f"view_labels is {view_labels}, which needs 2 views, but views is 1. Use views=2 with it.")
         if within("strong_share", strong_share, "(0, 1]") < 1 and (joint or views > 1 or cld_weight):
             raise ValueError(f"strong_share is {strong_share}, which needs joint=false, views=1 and cld_weight=0.")
         self.views = Views(weak=views, strong=views)
@@ -68,22 +57,19 @@ class FixMatch(WeakToStrong):
         return self.losses_of(predict(models, batch, self.joint), batch.labels)
 
     def losses_of(self, predicted: Logits, labels: Tensor) -> dict[str, Tensor]:
-        """The losses from logits; ``labels`` are those of the labeled images."""
+        """``labels`` are those of the labeled images."""
         if self.views.weak > 1 or self.cld_weight:
             return self._losses_of_views(predicted, labels)
         logits, (logits_weak,), (logits_strong,) = predicted
 
-        # Debiased labels. The correction learns from the raw predictions, after it has been used.
+        # The correction learns from the raw predictions, after it has been used.
         confidence, label = self.correction(logits_weak).max(-1)
         kept = confidence >= self.threshold
-
-        # The margin is wider where the bias is stronger; the mean is over the whole batch, kept or not.
         self.report_labels(logits_weak, confidence, label, kept)
         return self.both_losses(logits, labels, logits_strong, label, kept)
 
     def _losses_of_views(self, predicted: Logits, labels: Tensor) -> dict[str, Tensor]:
-        """One label set from each weak view and one from the mean of their logits, each used for every strong view; or
-        each strong view with the labels of one weak view."""
+        """With several views, or the CLD loss."""
         logits, logits_weak, logits_strong = predicted
         mean_weak = at_least_float32(torch.stack(logits_weak)).mean(0)
 
@@ -98,9 +84,7 @@ class FixMatch(WeakToStrong):
             label_sets.insert(0, self.correction(mean_weak).max(-1))
             targets = [(label_set, view) for label_set in label_sets for view in logits_strong]
 
-        terms = [
-            self.unlabeled_loss(view, label, confidence >= self.threshold) for (confidence, label), view in targets
-        ]
+        terms = [self.unlabeled_loss(view, label, sure >= self.threshold) for (sure, label), view in targets]
         losses = {
             "labeled": self.labeled_loss(logits, labels),
             "unlabeled": self.unlabeled_weight * torch.stack(terms).mean(),
@@ -128,20 +112,15 @@ class FixMatch(WeakToStrong):
         }
 
 
-def cld(weak: Tensor, strong: Tensor, temperature: float = CLD_TEMPERATURE) -> Tensor:
-    """Cross-level instance-group discrimination (Wang et al., 2021): each strong view is classified into the group of
-    its weak view.
-
-    The weak probabilities, (N, C), are grouped by their **most** likely class; a group's centroid is the mean of its
-    members on all ranks. The strong probabilities are classified against the centroids of non-empty groups.
-    """
+def cld(weak: Tensor, strong: Tensor) -> Tensor:
+    """Cross-level instance-group discrimination (Wang et al., 2021): weak probabilities, (N, C), are grouped by their
+    **most** likely class, over all ranks, and each strong one is classified into its group by the groups' means."""
     weak = weak.detach()
     group = weak.argmax(-1)
-    members = F.one_hot(group, weak.shape[-1]).to(weak.dtype)
+    members = one_hot(group, weak)
     with torch.autocast(weak.device.type, enabled=False):  # a temperature of 0.07 amplifies rounding errors of bf16
-        # Sums and sizes over all ranks, in one message.
         totals = ranks.summed(torch.cat([members.T @ weak, members.sum(0)[:, None]], 1))
         sums, size = totals[:, :-1], totals[:, -1]
         centroids = sums / size.clamp_min(1)[:, None]
-        similarity = strong @ centroids.T / temperature
+        similarity = strong @ centroids.T / CLD_TEMPERATURE
     return F.cross_entropy(similarity.masked_fill(size == 0, float("-inf")), group)

@@ -13,11 +13,9 @@ from debiaspl.debias.correction import within
 class FlexMatch(WeakToStrong):
     """FixMatch with a lower threshold for classes that are learned less well.
 
-    The number of confident images of a class shows how well it is learned: ``sigma(c)`` counts the images whose latest
-    prediction at or above tau was c. Relative to the best class it is ``beta(c) = sigma(c) / max sigma``, and the
-    threshold is ``M(beta(c)) tau`` with ``M(x) = x / (2 - x)``. As long as more images have no confident prediction
-    than any class has, their number replaces the maximum (warm-up). A batch uses the thresholds from before it. Every
-    rank stores the labels of all ranks' images.
+    ``sigma(c)`` counts the images whose latest prediction at or above tau was c, ``beta(c) = sigma(c) / max sigma``,
+    and the threshold is ``M(beta(c)) tau`` with ``M(x) = x / (2 - x)``. As long as more images have no confident
+    prediction than any class has, their number replaces the maximum (warm-up).
 
     Args:
         threshold: threshold of the best learned class, and of the labels that are counted (tau).
@@ -51,7 +49,7 @@ class FlexMatch(WeakToStrong):
         return self.both_losses(logits, batch.labels, logits_strong, label, keep)
 
     def thresholds(self) -> Tensor:
-        """Threshold of each class, (C,), from the latest labels."""
+        """Of each class, (C,), from the latest labels."""
         counts = self.latest.new_zeros(self.num_classes + 1)
         counts.scatter_add_(0, self.latest + 1, torch.ones_like(self.latest))
         unused, learned = counts[0], counts[1:]

@@ -3,10 +3,10 @@
 from typing import Any
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
 from debiaspl.algorithms.algorithm import Batch, Models, WeakToStrong, predict
+from debiaspl.algorithms.mixing import one_hot
 from debiaspl.debias import Correction, ranks
 from debiaspl.debias.correction import at_least_float32, within
 
@@ -18,10 +18,9 @@ class FreeMatch(WeakToStrong):
     (tau), of the probabilities (p-tilde), and of how often each class is the label (h-tilde). The threshold of class c
     is ``tau p-tilde(c) / max p-tilde``. The averages are updated with a batch, over all ranks, before it is used.
 
-    The fairness loss is ``- H(norm(p-tilde / h-tilde), norm(p-bar / h-bar))`` (Eq. 11), with the cross-entropy H, the
-    mean probabilities p-bar and the shares of predicted classes h-bar of the kept strong views. The sign follows the
-    paper and its released code, although it increases the difference; a negative weight decreases it. Classes without a
-    kept strong view are left out, because the formula would divide by 0. p-bar and h-bar are over all ranks.
+    The fairness loss is ``- H(norm(p-tilde / h-tilde), norm(p-bar / h-bar))`` (Eq. 11), with the cross-entropy H and,
+    over the kept strong views, the mean probabilities p-bar and the shares of predicted classes h-bar. The sign follows
+    the paper and its code, although it increases the difference. Classes without a kept strong view are left out.
 
     Args:
         decay: decay of the moving averages (lambda).
@@ -60,9 +59,8 @@ class FreeMatch(WeakToStrong):
         return losses
 
     def _follow(self, confidence: Tensor, probabilities: Tensor, label: Tensor) -> None:
-        """Update the averages with the means of this batch, over all ranks in one message."""
         classes = len(self.marginal)
-        shares = _one_hot(label, probabilities).mean(0)
+        shares = one_hot(label, probabilities).mean(0)
         means = ranks.mean(torch.cat([probabilities.mean(0), shares, confidence.mean().reshape(1)]))
         self.marginal.lerp_(means[:classes], 1 - self.decay)
         self.histogram.lerp_(means[classes:-1], 1 - self.decay)
@@ -76,11 +74,7 @@ class FreeMatch(WeakToStrong):
         wanted = self.marginal / self.histogram.clamp_min(torch.finfo(self.histogram.dtype).tiny)
         strong = at_least_float32(logits_strong).softmax(-1)
         mass = ranks.summed_with_gradient((strong * keep[:, None]).sum(0))
-        labels = ranks.summed((_one_hot(strong.argmax(-1), strong) * keep[:, None]).sum(0))
+        labels = ranks.summed((one_hot(strong.argmax(-1), strong) * keep[:, None]).sum(0))
         present = labels > 0
         ratio = mass.where(present, 0) / labels.where(present, 1)  # p-bar / h-bar: the size of the batch cancels
         return (wanted / wanted.sum() * (ratio / ratio.sum()).where(present, 1).log()).sum()
-
-
-def _one_hot(label: Tensor, like: Tensor) -> Tensor:
-    return F.one_hot(label, like.shape[-1]).to(like.dtype)

@@ -12,10 +12,8 @@ from debiaspl.debias.correction import within
 
 class MeanTeacher(Algorithm):
     """Squared error between the student's and the teacher's probabilities for two weak views of an unlabeled image (J,
-    the mean over images and classes), without a confidence threshold. The teacher is a moving average of the student.
-
-    The average is the run's, in eval mode (``average_decay`` is the paper's alpha). The paper compares labeled images
-    too; here only unlabeled ones are compared, and the labeled loss is a mean over labeled images.
+    the mean over images and classes). The teacher is the run's average of the student, in eval mode (``average_decay``
+    is the paper's alpha). The paper compares labeled images too.
 
     Args:
         unlabeled_weight: final weight of the squared error; the paper: 100, beside a labeled loss that is divided by

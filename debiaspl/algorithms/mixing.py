@@ -1,6 +1,7 @@
-"""Functions that several algorithms share: sharpening of targets, MixUp, and ramps of weights."""
+"""What several algorithms share: hard and sharpened targets, MixUp, and ramps of weights."""
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from debiaspl.debias import ranks
@@ -16,11 +17,10 @@ def sharpen(probabilities: Tensor, temperature: float) -> Tensor:
 def mixup(
     images: Tensor, targets: Tensor, alpha: float, generator: torch.Generator | None = None
 ) -> tuple[Tensor, Tensor]:
-    """Mix each image and its target, (N, C), with those of another one in the batch (MixUp: Zhang et al., 2018).
+    """Mix each image and its target, (N, C), with those of another one of the rank (MixUp: Zhang et al., 2018).
 
-    An image keeps a share of ``max(lambda, 1 - lambda)``, lambda ~ Beta(alpha, alpha), so that it is closer to itself
-    than to its partner, as in MixMatch; the share is drawn for each image. An ``alpha`` of 0 mixes nothing. Partners
-    are on the same rank, so no images are sent. Each rank draws for all ranks and uses its own part.
+    Each keeps a share of ``max(lambda, 1 - lambda)``, lambda ~ Beta(alpha, alpha), so that it is closer to itself than
+    to its partner, as in MixMatch; 0 mixes nothing.
     """
     if alpha == 0:
         return images, targets
@@ -37,6 +37,11 @@ def major_share(count: int, alpha: float, device: torch.device, generator: torch
     shape = torch.full((2, ranks.count() * count), alpha, device=device)
     one, other = ranks.own_part(torch._standard_gamma(shape, generator=generator), 1)
     return torch.maximum(one, other) / (one + other)
+
+
+def one_hot(labels: Tensor, like: Tensor) -> Tensor:
+    """Labels as rows with the width and the dtype of ``like``."""
+    return F.one_hot(labels, like.shape[-1]).to(like.dtype)
 
 
 def ramp(progress: Tensor, share: float) -> Tensor:

@@ -5,7 +5,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from debiaspl.algorithms.algorithm import Algorithm, Batch, Models, Views
-from debiaspl.algorithms.mixing import mixup, ramp, sharpen
+from debiaspl.algorithms.mixing import mixup, one_hot, ramp, sharpen
 from debiaspl.debias import Correction
 from debiaspl.debias.correction import at_least_float32, within
 
@@ -15,17 +15,14 @@ class MixMatch(Algorithm):
     views and their labels are then mixed (MixUp). The loss is the cross-entropy for mostly labeled mixtures, and the
     squared error of the probabilities for the others.
 
-    The paper distributes its images over batches of one size ("interleaving"), so that batch norm sees labeled and
-    unlabeled images together. Here all mixed images are one batch of the student, which is such a mixture anyway. The
-    views for guessing labels are passed before, unmixed and without gradients. Each rank mixes its own images.
-
-    With a correction, each view's probabilities are corrected before their mean is taken. The correction learns once,
-    from the mean of the logits, and its margin is added to the logits of the mixed images in the squared error.
+    All mixed images are one batch, for which the paper "interleaves" several. A correction corrects each view's
+    probabilities before their mean is taken. It learns from the mean of the logits, and its margin is added to the
+    logits of the mixed images in the squared error.
 
     Args:
         views: weak views of each unlabeled image (K).
-        temperature: temperature of the guessed labels, p ** (1 / T); 1 leaves them as they are (T).
-        alpha: parameter of Beta(alpha, alpha), from which the mixing shares are drawn; 0 mixes nothing (alpha).
+        temperature: temperature of the guessed labels, p ** (1 / T); 1 leaves them as they are.
+        alpha: parameter of Beta(alpha, alpha), from which the mixing shares are drawn; 0 mixes nothing.
         unlabeled_weight: weight of the unlabeled loss (lambda_U); the paper: 75 for CIFAR-10, 50 to 250 elsewhere.
         ramp_up: share of the training over which that weight grows from 0; the paper: 16,000 of 2^20 steps.
     """
@@ -49,7 +46,7 @@ class MixMatch(Algorithm):
 
     def losses(self, models: Models, batch: Batch) -> dict[str, Tensor]:
         guess = self._guess(models, batch)
-        known = F.one_hot(batch.labels, guess.shape[-1]).to(guess.dtype)
+        known = one_hot(batch.labels, guess)
         images = torch.cat([batch.labeled, *batch.weak])
         targets = torch.cat([known, *[guess] * len(batch.weak)])
 
@@ -66,7 +63,7 @@ class MixMatch(Algorithm):
 
     @torch.no_grad()
     def _guess(self, models: Models, batch: Batch) -> Tensor:
-        """One soft label for each unlabeled image, (U, C), from all its views."""
+        """A soft label for each unlabeled image, (U, C), from all its views."""
         logits_weak = at_least_float32(models.teacher(torch.cat(batch.weak)))
         by_view = (len(batch.weak), -1, logits_weak.shape[-1])
         probabilities = self.correction.probabilities(logits_weak).reshape(by_view).mean(0)

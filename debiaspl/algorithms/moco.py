@@ -9,13 +9,11 @@ from debiaspl.debias import Correction, ranks
 
 
 class MoCo(SelfSupervised):
-    """The student's features of one strong view are matched with the teacher's of the other, among other images.
-
-    Each of the two views is the query once. The teacher is an average of the student. The negatives are the other
-    images of the batch, of all ranks, and of earlier batches.
+    """The student's features of one strong view are matched with the teacher's of the other, among those of the other
+    images of the batch, of all ranks, and of earlier batches. Each of the two views is the query once.
 
     Args:
-        width: width of the space in which views are compared, by cosine similarity.
+        width: width of the space in which views are compared, by cosine.
         temperature: temperature of the similarities; lower values focus on the nearest images.
         memory: number of views of earlier batches used as negatives.
         key_decay: decay of the moving average of the teacher's head.
@@ -24,6 +22,7 @@ class MoCo(SelfSupervised):
     teacher = "average"
     needs_average = True
     heads = Contrast.heads
+    advice = "Try a smaller learning_rate first, then a temperature of 0.1 to 0.5 and a larger memory."
 
     def __init__(
         self,
@@ -36,10 +35,6 @@ class MoCo(SelfSupervised):
     ) -> None:
         super().__init__(correction)
         self.contrast = Contrast(num_features, width, temperature, memory, key_decay=key_decay)
-        self.advice = (
-            f"Try a smaller learning_rate first, then a temperature of 0.1 to 0.5 (it is {temperature:g}) and a larger "
-            f"memory (it is {memory:,})."
-        )
 
     def losses(self, models: Models, batch: Batch) -> dict[str, Tensor]:
         views = torch.cat(batch.strong)

@@ -18,25 +18,23 @@ class PAWS(Algorithm):
     learns the sharpened prediction of the other (cross-entropy), and the mean of the sharpened predictions should have
     a high entropy (me-max), so that no class dominates.
 
-    * The paper draws the same number of support images of every class: ``balanced_support``. In another batch each
-      image has the weight 1 / (images of its class in the batch): classes count equally. A class that is missing in the
-      batch cannot be predicted in that step: use a labeled_batch of several times the number of classes.
+    * Without ``balanced_support`` each support image has the weight 1 / (images of its class in the batch). A class
+      that is missing in the batch cannot be predicted: use a labeled_batch of several times the number of classes.
     * Me-max assumes that the unlabeled classes are about equally large. If they are not, lower ``entropy_weight``.
-    * The features are trained only by PAWS. The classifier learns the labels on top, without changing the features.
-    * A correction uses log p of both views as logits, since p is their softmax. Its margin is in the loss, not in
-      me-max.
+    * The classifier learns the labels on top, without changing the features.
+    * A correction takes log p as logits. Its margin is in the loss, not in me-max.
     * Multi-crop: small crops of further views learn the mean of both targets.
 
     Args:
         temperature: temperature of the cosines (t, the paper's tau).
-        sharpening: temperature of the targets, p ** (1 / T); 1 leaves them as they are (T).
+        sharpening: temperature of the targets, p ** (1 / T); 1 leaves them as they are.
         label_smoothing: share of a support label that is spread over all classes.
         entropy_weight: weight of me-max; the paper: 1.
         width: width of the space in which views and support are compared.
         small_views: additional views of half the size; 0: no multi-crop.
         small_area: smallest and largest share of a view in a small crop; on CIFAR-10 the paper has 0.3 and 0.75.
-        support_views: views of each support image; the second and further ones are strong.
-        balanced_support: draw the same number of labeled images of every class.
+        support_views: views of each support image; all but the first are strong.
+        balanced_support: draw the same number of labeled images of every class, as the paper does.
     """
 
     views = Views(strong=8)
@@ -68,9 +66,7 @@ class PAWS(Algorithm):
         self.views = Views(strong=2 + within("small_views", small_views, "[0, inf)"))
         self.labeled_strong = within("support_views", support_views, "[1, inf)") - 1
         self.balanced_labels = balanced_support
-        self.projector = perceptron(
-            (num_features, num_features, num_features, within("width", width, "[1, inf)")), norm=True
-        )
+        self.projector = perceptron((*[num_features] * 3, within("width", width, "[1, inf)")), norm=True)
 
     def losses(self, models: Models, batch: Batch) -> dict[str, Tensor]:
         large, small = batch.strong[:2], batch.strong[2:]
@@ -99,7 +95,7 @@ class PAWS(Algorithm):
         return losses
 
     def logits(self, views: Tensor, support: Tensor, labels: Tensor) -> Tensor:
-        """log p of each view, (N, C), from the support of all ranks; all inputs are rows of length 1."""
+        """log p of each view, (N, C), from the support of all ranks; both are rows of length 1."""
         support, labels = ranks.gathered_with_gradient(support), ranks.gathered(labels)
         known = F.one_hot(labels, self.num_classes).to(views.dtype)
         weight = 1 / known.sum(0)[labels]

@@ -3,17 +3,13 @@
 import torch
 from torch import Tensor
 
-from debiaspl.algorithms.algorithm import Algorithm, Batch, Models, Views
+from debiaspl.algorithms.algorithm import Algorithm, Batch, Models, Views, predict_weak
 from debiaspl.debias import Correction
 from debiaspl.debias.correction import within
 
 
 class PseudoLabel(Algorithm):
-    """The same weak view is used for the label and for the loss.
-
-    Args:
-        threshold: predictions less confident than this are not used (tau).
-    """
+    """The same weak view is used for the label and for the loss."""
 
     views = Views(weak=1)
 
@@ -27,10 +23,7 @@ class PseudoLabel(Algorithm):
         both = models.student(torch.cat([batch.labeled, batch.weak[0]]))
         logits, logits_weak = both.split([len(batch.labeled), len(batch.weak[0])])
 
-        labeling = logits_weak
-        if models.teacher is not models.student:
-            with torch.no_grad():
-                labeling = models.teacher(batch.weak[0])
+        labeling = logits_weak if models.teacher is models.student else predict_weak(models, batch.weak)[0]
         confidence, label = self.correction(labeling).max(-1)
         keep = confidence >= self.threshold
 

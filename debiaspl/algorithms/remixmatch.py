@@ -7,7 +7,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from debiaspl.algorithms.algorithm import Batch, Models, Views
-from debiaspl.algorithms.mixing import mixup, ramp, sharpen
+from debiaspl.algorithms.mixing import mixup, one_hot, ramp, sharpen
 from debiaspl.algorithms.mixmatch import MixMatch
 from debiaspl.debias import Correction, ranks
 from debiaspl.debias.correction import at_least_float32
@@ -18,11 +18,8 @@ class ReMixMatch(MixMatch):
     (augmentation anchoring). In addition to the mixed images, the first strong view is learned unmixed. And a separate
     head predicts by how many quarter turns that view was rotated.
 
-    The paper aligns the labels with the class distribution before sharpening: here that is the correction
-    ``alignment``, which belongs to the paper's method. The paper draws strong views with a learned CTAugment, also for
-    the labeled images; here they are the recipe's, and labeled images are weak views.
-
-    All images are one batch of the student, and each rank mixes its own, as in ``MixMatch``.
+    The paper aligns the labels with the class distribution before sharpening: that is the correction ``alignment``. Its
+    strong views are of a learned CTAugment, also for the labeled images.
 
     Args:
         views: strong views of each unlabeled image (K); the paper: 8.
@@ -53,7 +50,7 @@ class ReMixMatch(MixMatch):
 
     def losses(self, models: Models, batch: Batch) -> dict[str, Tensor]:
         guess = self._guess(models, batch)
-        known = F.one_hot(batch.labels, guess.shape[-1]).to(guess.dtype)
+        known = one_hot(batch.labels, guess)
         views = (*batch.strong, *batch.weak)
         targets = torch.cat([known, *[guess] * len(views)])
         mixed, targets = mixup(torch.cat([batch.labeled, *views]), targets, self.alpha, batch.generator)
@@ -82,7 +79,7 @@ class ReMixMatch(MixMatch):
 
     @torch.no_grad()
     def _guess(self, models: Models, batch: Batch) -> Tensor:
-        """One soft label for each unlabeled image, (U, C), from its weak view."""
+        """From the weak view."""
         logits_weak = models.teacher(batch.weak[0])
         probabilities = self.correction(logits_weak)
         confidence, label = probabilities.max(-1)
@@ -91,7 +88,7 @@ class ReMixMatch(MixMatch):
 
 
 def turn(images: Tensor, generator: torch.Generator | None = None) -> tuple[Tensor, Tensor]:
-    """Rotate each image by 0 to 3 quarter turns to the left; returns the images and the numbers."""
+    """Each image rotated by 0 to 3 quarter turns to the left, and their numbers."""
     height, width = images.shape[-2:]
     if height != width:
         raise ValueError(f"the images are {height} x {width}, expected squares. Set image_size, or rotation_weight=0.")

@@ -14,16 +14,13 @@ from debiaspl.models import Network
 
 
 class RIDE(Algorithm):
-    """Each expert of a network, ``network=experts`` or ``resnet-experts``, learns the labels, and to differ from the
-    others: ``sum over k of loss(z_k) - diversity * T^2 KL(softmax(z / T), softmax(z_k / T))``, where z_k are the logits
-    of expert k, and z is their mean, without gradient. Late in training T depends on the class, so that experts differ
-    more where labels are few: ``gamma * C * n_c / n + 1 - gamma``, divided by the largest.
+    """Each expert of ``network=experts`` learns the labels, and to differ from the others:
+    ``sum over k of loss(z_k) - diversity * T^2 KL(softmax(z / T), softmax(z_k / T))``, where z_k are the logits of
+    expert k, and z is their mean, without gradient. Late in training T depends on the class, so that experts differ
+    more where labels n_c are few: ``gamma * C * n_c / n + 1 - gamma``, divided by the largest.
 
-    The paper's loss is that of correction=ldam-drw, and it has labels alone: unlabeled_weight=0. With unlabeled images,
-    it is FixMatch: confident labels from the mean of the experts, with any correction, are learned by each. n_c is the
-    number of labels of class c.
-
-    The experts of the paper's second stage, of which easy images ask only the first, save time and are not included.
+    The paper's loss is that of correction=ldam-drw, and it has labels alone: unlabeled_weight=0. Else it is FixMatch:
+    confident labels from the mean of the experts are learned by each.
 
     Args:
         unlabeled_weight: weight of the unlabeled loss; 0 uses no unlabeled image, as in the paper.

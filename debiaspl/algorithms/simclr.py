@@ -17,11 +17,12 @@ class SimCLR(SelfSupervised):
 
     Args:
         layers: layers of the projector; SimCLRv2 has 3, and is fine-tuned from the first: --set head=hidden.
-        width: width of the space in which views are compared, by cosine similarity.
+        width: width of the space in which views are compared, by cosine.
         temperature: temperature of the similarities; lower values focus on the nearest images.
     """
 
     heads = ("projector.",)
+    advice = "Try a smaller learning_rate first, then a temperature of 0.1 to 0.5 and a larger unlabeled_batch."
 
     def __init__(
         self,
@@ -33,19 +34,14 @@ class SimCLR(SelfSupervised):
     ) -> None:
         super().__init__(correction)
         self.temperature = within("temperature", temperature, TEMPERATURES)
-        self.advice = (
-            f"Try a smaller learning_rate first, then a temperature of 0.1 to 0.5 (it is {temperature:g}) and a larger "
-            "unlabeled_batch."
-        )
         self.projector = perceptron((*[num_features] * within("layers", layers, "[2, inf)"), width), norm=True)
 
     def losses(self, models: Models, batch: Batch) -> dict[str, Tensor]:
         features = models.student.embed(torch.cat(batch.strong))
         own = unit(self.projector(features))
         everyone = ranks.gathered_with_gradient(own)
-        count = len(own)
-        itself = ranks.own() * count + torch.arange(count, device=own.device)
-        other = ranks.own() * count + torch.arange(count, device=own.device).roll(count // 2)
+        itself = ranks.own() * len(own) + torch.arange(len(own), device=own.device)
+        other = itself.roll(len(own) // 2)
         with torch.autocast(own.device.type, enabled=False):  # a low temperature amplifies rounding errors of bf16
             similarity = own @ everyone.T / self.temperature
             loss = F.cross_entropy(similarity.scatter(1, itself[:, None], NONE), other)

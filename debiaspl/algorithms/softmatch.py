@@ -16,18 +16,16 @@ class SoftMatch(WeakToStrong):
 
     A label at or above the mean confidence has weight 1, one below it ``exp(-(confidence - mu)^2 / (2 sigma^2))``.
     mu and sigma^2 are moving averages of the mean and variance of the confidence over the weak views, from 1 / C and 1;
-    they are updated with a batch, over all ranks, before it is weighted.
+    they are updated with a batch before it is weighted.
 
-    The paper's uniform alignment is the correction ``alignment`` with a uniform target and ``corrected_labels=false``:
-    it changes only the weights, and labels come from the raw predictions.
+    The paper's uniform alignment is the correction ``alignment`` with a uniform target and ``corrected_labels=false``.
 
     Args:
         decay: decay of the moving averages mu and sigma^2 (m).
         sharpness: factor by which the Gaussian is narrower; 1 is the printed formula, 2 the released code, and with
             0 every label has weight 1.
         unlabeled_weight: weight of the unlabeled loss, and so the largest weight of a label (lambda_max).
-        corrected_labels: take labels from the corrected predictions, for debiasing; with false the correction
-            changes only the weights.
+        corrected_labels: take labels from corrected predictions; with false the correction changes only the weights.
     """
 
     own_correction = "alignment"
@@ -66,7 +64,6 @@ class SoftMatch(WeakToStrong):
         return self.both_losses(logits, batch.labels, logits_strong, label, weight)
 
     def weights(self, confidence: Tensor) -> Tensor:
-        """Weights from 0 to 1, in the shape of ``confidence``."""
         below = (confidence - self.mean).clamp_max(0) * self.sharpness
         variance = self.variance.clamp_min(torch.finfo(self.variance.dtype).tiny)
         return (-below.square() / (2 * variance)).exp()

@@ -7,7 +7,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from debiaspl.algorithms.algorithm import Batch, Models, SelfSupervised, Views
-from debiaspl.algorithms.contrast import COLDEST, TEMPERATURES, perceptron, unit, write_over_oldest
+from debiaspl.algorithms.contrast import TEMPERATURES, perceptron, unit, write_over_oldest
 from debiaspl.augment.cropcolor import AREA, checked_area, small_crops
 from debiaspl.debias import Correction, ranks
 from debiaspl.debias.correction import within
@@ -17,13 +17,12 @@ class SwAV(SelfSupervised):
     """The student predicts from each strong view the prototypes that the other one is assigned to.
 
     The assignment of a view, its code, comes from its similarity to the prototypes, balanced over the batch of all
-    ranks so that all prototypes are used equally (Sinkhorn and Knopp, 1967). Multi-crop: small crops of further views,
-    at a quarter of the cost, predict the codes of the two large ones. If a batch is small, views of earlier batches are
-    balanced with it, from the queue of each view.
+    ranks and a queue of earlier views, so that all prototypes are used equally (Sinkhorn and Knopp, 1967). Multi-crop:
+    small crops of further views, at a quarter of the cost, predict the codes of the two large ones.
 
     Args:
         prototypes: number of prototypes; several times the number of classes.
-        width: width of the space in which views and prototypes are compared, by cosine similarity.
+        width: width of the space in which views and prototypes are compared, by cosine.
         temperature: temperature of the predictions.
         code_temperature: temperature of the codes (epsilon); higher values make codes more alike.
         rounds: iterations of Sinkhorn and Knopp.
@@ -36,6 +35,7 @@ class SwAV(SelfSupervised):
 
     heads = ("projector.", "prototypes")
     own_settings = MappingProxyType({"small_views": 6, "queue": 3840})
+    advice = "Set a lower code_temperature: if all codes are alike, nothing is learned. Else a smaller learning_rate."
     remembered: Tensor
     written: Tensor
 
@@ -62,11 +62,6 @@ class SwAV(SelfSupervised):
         self.temperature = within("temperature", temperature, TEMPERATURES)
         self.code_temperature = within("code_temperature", code_temperature, TEMPERATURES)
         self.rounds = within("rounds", rounds, "[1, inf)")
-        colder = max(code_temperature / 2.5, COLDEST)
-        self.advice = (
-            f"Set a lower code_temperature, such as {colder:.2g} (it is {code_temperature:g}): if codes are nearly "
-            "the same for all images, nothing is learned. If that is not enough, try a smaller learning_rate."
-        )
         self.projector = perceptron((num_features, num_features, width), norm=True)
         self.prototypes = nn.Parameter(torch.randn(within("prototypes", prototypes, "[2, inf)"), width))
         if queue:
@@ -97,7 +92,7 @@ class SwAV(SelfSupervised):
         return unit(self.projector(models.student.embed(views)))
 
     def _codes(self, views: list[Tensor], prototypes: Tensor, progress: Tensor) -> list[Tensor]:
-        """The codes of both views; then the views are remembered."""
+        """Of both views, which are then remembered."""
         everyone = [ranks.gathered(view) for view in views]
         with torch.autocast(prototypes.device.type, enabled=False):
             if self.queue <= len(everyone[0]):  # a large batch needs none
@@ -111,8 +106,8 @@ class SwAV(SelfSupervised):
         return codes
 
     def codes(self, whole: Tensor, count: int | None = None, used: Tensor | None = None) -> Tensor:
-        """This rank's rows of the codes from the similarities of all ranks: rows sum to 1, and all prototypes have the
-        same total. Of more than ``count`` rows the others, from the queue, only count if ``used``."""
+        """The codes of this rank, whose rows sum to 1, from the similarities of all; prototypes have equal sums.
+        Of more than ``count`` rows the others, from the queue, only count if ``used``."""
         # In logarithms: at low temperatures an exponential would overflow, or underflow for a whole prototype.
         code, absent = whole / self.code_temperature, whole.new_zeros(())
         if count is not None and used is not None:

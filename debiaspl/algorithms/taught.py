@@ -12,13 +12,11 @@ from debiaspl.debias.correction import within
 
 
 class TaughtFixMatch(WeakToStrong):
-    """FixMatch that labels images below the threshold with another model, if that model is confident: for few labels
-    and a zero-shot model. The other model's labels are the hints of the task; they are part of the run's state. If the
-    task has none, labels propagated over the graph of the features are used.
+    """FixMatch that labels images below the threshold with another model, if that is confident: with the hints of the
+    task, or, if it has none, with labels propagated over the graph of the features.
 
     Args:
         sure: minimum confidence of a hint; the authors' scripts use 0.4.
-        threshold: labels of the student less confident than this are not used (tau).
     """
 
     about = "FixMatch that asks another model, such as CLIP, where the student is not confident."
@@ -52,11 +50,9 @@ class GraphLabels(WeakToStrong):
     """The strong view of every unlabeled image learns the label that spread to it over a graph of nearest neighbours
     (Zhou et al., 2004), before the first step.
 
-    The network smooths out the graph's errors, and can label images that were not in the graph. The labels do not
-    change during training; ``fixmatch`` with ``first_classifier=graph`` makes its own labels after that start, and is
-    usually better. The correction learns from the weak views and adds its margin to the loss; labels are the graph's.
-
-    The features must be good before the first step: from a pretrained start or encoder.
+    The labels do not change during training; ``fixmatch`` with ``first_classifier=graph`` makes its own labels after
+    that start, and is usually better. The features must be good before the first step: from a pretrained start or
+    encoder.
     """
 
     about = "learns the labels that spread over a graph of the features (Zhou et al., 2004)."

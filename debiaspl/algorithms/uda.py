@@ -14,9 +14,8 @@ ANNEALING = ("off", "linear", "log", "exp")
 
 
 class UDA(WeakToStrong):
-    """Soft labels: the divergence KL(p || q) between the strong view's prediction q and the weak view's, sharpened, p.
-
-    Images are used if the weak view is confident before sharpening. With a temperature near 0 this is FixMatch.
+    """Soft labels: the divergence KL(p || q) between the strong view's prediction q and the weak view's, sharpened, p,
+    of images whose p is confident before sharpening. With a temperature near 0 this is FixMatch.
 
     Args:
         temperature: temperature of the labels, p ** (1 / T); 1 leaves them as they are (tau).
@@ -58,7 +57,7 @@ class UDA(WeakToStrong):
         }
 
     def _labeled(self, logits: Tensor, batch: Batch) -> Tensor:
-        """Cross-entropy, averaged over the images of all ranks whose class is not yet predicted too confidently."""
+        """Averaged over the images of all ranks whose class is not yet predicted too confidently."""
         if self.annealing == "off":
             return self.labeled_loss(logits, batch.labels)
         right = at_least_float32(logits.detach()).softmax(-1).gather(1, batch.labels[:, None]).squeeze(1)
@@ -69,6 +68,6 @@ class UDA(WeakToStrong):
         return losses.sum() * ranks.count() / ranks.summed(use.sum()).clamp_min(1)
 
     def limit(self, progress: Tensor, classes: int) -> Tensor:
-        """The highest probability of a label that is still learned from (eta), at this share of the training."""
+        """The highest probability of a label that is still learned from (eta)."""
         grown = {"linear": progress, "log": 1 - (-5 * progress).exp(), "exp": (5 * (progress - 1)).exp()}
         return grown[self.annealing] * (1 - 1 / classes) + 1 / classes

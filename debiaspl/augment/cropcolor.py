@@ -8,7 +8,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from debiaspl.augment.batch import check_images, constant, uniform
+from debiaspl.augment.batch import constant, uniform
+from debiaspl.data.images import check_pixels
 from debiaspl.debias.correction import at_least_float32, within
 
 AREA = 0.05, 0.14
@@ -56,8 +57,7 @@ def checked_area(area: Sequence[float]) -> tuple[float, float]:
 class CropColor:
     """Random crop, resized, and random colours: called with uint8 images (N, C, H, W) and a generator.
 
-    Brightness, contrast, saturation, hue and greyness are combined into one matrix and one offset per image. They are
-    applied together, and values outside the range of bytes are clipped once, at the end.
+    Brightness, contrast, saturation, hue and greyness are one matrix and one offset per image; bytes are clipped once.
     """
 
     least_area: float = 0.2
@@ -75,7 +75,7 @@ class CropColor:
             within(name, getattr(self, name), "[0, 1]")
 
     def __call__(self, images: Tensor, generator: torch.Generator | None = None) -> Tensor:
-        check_images(images)
+        check_pixels(images)
         numbers = uniform(10, images, generator).float()
         pixels = images.float()
         if self.least_area < 1:

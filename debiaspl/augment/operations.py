@@ -1,7 +1,4 @@
-"""The fourteen operations of RandAugment by name, in Pillow's units.
-
-Each belongs to a family: table lookups, affine maps, or blends with a duller image.
-"""
+"""The fourteen operations of RandAugment by name: table lookups, affine maps, and blends with a duller image."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -11,7 +8,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from debiaspl.augment.batch import LARGEST_SIDE, check_images, constant, counting
+from debiaspl.augment.batch import constant
+from debiaspl.data.images import check_pixels
 
 
 @dataclass(frozen=True)
@@ -32,12 +30,12 @@ def autocontrast(images: Tensor, value: Tensor) -> Tensor:
     # The last bit can decide between two levels: float64, a difference of two products, and 255 as a tensor, because
     # torch computes a number over a tensor as a reciprocal times the number.
     scale = constant(255, torch.float64, images.device) / span.clamp(min=1)
-    stretched = (counting(256, torch.float64, images.device) * scale).sub_(low * scale).clamp_(0, 255)
-    return torch.where(span > 0, stretched.to(torch.uint8), counting(256, torch.uint8, images.device))
+    stretched = (constant(range(256), torch.float64, images.device) * scale).sub_(low * scale).clamp_(0, 255)
+    return torch.where(span > 0, stretched.to(torch.uint8), constant(range(256), torch.uint8, images.device))
 
 
 def brightness(images: Tensor, factor: Tensor) -> Tensor:
-    table = counting(256, torch.float32, images.device) * beside(factor.float())
+    table = constant(range(256), torch.float32, images.device) * beside(factor.float())
     return shared(table.clamp_(0, 255).to(torch.uint8), images)
 
 
@@ -45,7 +43,7 @@ def contrast(images: Tensor, factor: Tensor) -> Tensor:
     """Blend with the mean grey of the image, rounded to an integer level."""
     pixels = constant(images.shape[2] * images.shape[3], torch.float64, images.device)
     grey = beside((luma(images).sum(1) / pixels).add_(0.5).floor_().float())
-    table = (counting(256, torch.float32, images.device) - grey).mul_(beside(factor.float())).add_(grey)
+    table = (constant(range(256), torch.float32, images.device) - grey).mul_(beside(factor.float())).add_(grey)
     return shared(table.clamp_(0, 255).to(torch.uint8), images)
 
 
@@ -59,19 +57,19 @@ def equalize(images: Tensor, value: Tensor) -> Tensor:
     before = histogram.cumsum(2, dtype=torch.int32).sub_(histogram).add_(step >> 1)
     # A float64 quotient of such integers never rounds up to the next one.
     spread = (before / step.clamp(min=1).double()).clamp_(max=255).to(torch.uint8)
-    return torch.where(step > 0, spread, counting(256, torch.uint8, images.device))
+    return torch.where(step > 0, spread, constant(range(256), torch.uint8, images.device))
 
 
 def posterize(images: Tensor, bits: Tensor) -> Tensor:
     masks = constant(tuple(256 - (1 << 8 - kept) for kept in range(9)), torch.uint8, images.device)
-    table = counting(256, torch.uint8, images.device) & beside(masks.take(bits.clamp(0, 8).long()))
+    table = constant(range(256), torch.uint8, images.device) & beside(masks.take(bits.clamp(0, 8).long()))
     return shared(table, images)
 
 
 def solarize(images: Tensor, threshold: Tensor) -> Tensor:
-    kept = counting(256, torch.float64, images.device) < beside(threshold)
-    inverted = constant(tuple(range(255, -1, -1)), torch.uint8, images.device)
-    return shared(torch.where(kept, counting(256, torch.uint8, images.device), inverted), images)
+    kept = constant(range(256), torch.float64, images.device) < beside(threshold)
+    inverted = constant(range(255, -1, -1), torch.uint8, images.device)
+    return shared(torch.where(kept, constant(range(256), torch.uint8, images.device), inverted), images)
 
 
 def beside(value: Tensor) -> Tensor:
@@ -130,14 +128,12 @@ def whole(pixels: Tensor, side: int) -> Tensor:
 
 
 def nearest(images: Tensor, matrices: Tensor, value: Tensor) -> Tensor:
-    """Pillow's `Image.transform` with AFFINE and NEAREST: 16.16 fixed-point coordinates, black outside.
-
-    Points outside are read from a black border, one pixel wide, around a copy: its first pixel is (1, 1) there.
-    """
+    """Pillow's `Image.transform` with AFFINE and NEAREST: 16.16 fixed-point coordinates. Points outside are read from a
+    black border, one pixel wide, around a copy."""
     channels, height, width = images.shape[1:]
     fixed = (matrices * 65536.0).add_(0.5).floor_().int()
     along_x, along_y, start = fixed.view(-1, 2, 3, 1, 1).unbind(2)
-    x, y = (counting(side, torch.int32, images.device) for side in (width, height))
+    x, y = (constant(range(side), torch.int32, images.device) for side in (width, height))
     source = (y.unsqueeze(1) * along_y).add_(start).add_(65536) + x * along_x
     source_x, source_y = source.bitwise_right_shift_(16).unbind(1)
     index = source_y.clamp(0, height + 1).mul_(width + 2).add_(source_x.clamp(0, width + 1)).long()
@@ -172,10 +168,7 @@ def sharpness(images: Tensor, factor: Tensor) -> Tensor:
 
 
 def towards(images: Tensor, dull: Tensor, factor: Tensor) -> Tensor:
-    """Pillow's `Image.blend` in float32, with one rounding for the product and one for the sum.
-
-    So lerp and addcmul cannot be used: they round once.
-    """
+    """Pillow's `Image.blend` in float32: it rounds product and sum, lerp and addcmul would round once."""
     start = dull.float()
     blend = (images.float() - start).mul_(factor.float().view(-1, 1, 1, 1)).add_(start)
     return blend.clamp_(0, 255).int().to(torch.uint8)  # via int32: three times as fast on a CPU
@@ -199,23 +192,17 @@ def operation(name: str, images: Tensor, value: Tensor | Sequence[float] | float
     Values are in Pillow's units: the factor of `ImageEnhance` (brightness, color, contrast, sharpness), the bits of
     `ImageOps.posterize`, the threshold of `ImageOps.solarize`, the degrees of `Image.rotate`, and the coefficient of
     `Image.transform` with `AFFINE` (shears and translations, nearest neighbour, black outside). A single number applies
-    to all images. The other operations (identity, autocontrast, equalize) have no value.
+    to all images.
     """
     check_names((name,))
-    check_images(images)
+    check_pixels(images)
     if name == "identity":
         return images.clone()
-    values, side = torch.as_tensor(value, dtype=torch.float64, device=images.device), max(images.shape[2:])
-    good = values.isfinite()
-    if name == "posterize":
-        good &= (values == values.round()) & (values >= 1) & (values <= 8)
-    if name.startswith("shear"):
-        good &= values.abs() <= LARGEST_SIDE / side
+    values = torch.as_tensor(value, dtype=torch.float64, device=images.device)
+    good = values.round().clamp(1, 8) == values if name == "posterize" else values.isfinite()
     if values.shape not in ((), images.shape[:1]) or not bool(good.all()):
-        raise ValueError(
-            f"{name} has the values {value!r:.60}, expected one finite number in Pillow's units, or one for each of "
-            f"{len(images)} images: 1 to 8 bits for posterize, slopes up to {LARGEST_SIDE / side:g} for shears."
-        )
+        expected = f"expected a finite number, of bits 1 to 8, or one for each of {len(images)} images"
+        raise ValueError(f"{name} has the values {value!r:.60}, {expected}.")
     values = values.expand(len(images))
     family = next(family for family in FAMILIES if name in family.build)
     return family.finish(images, family.build[name](images, values), values)
@@ -223,5 +210,6 @@ def operation(name: str, images: Tensor, value: Tensor | Sequence[float] | float
 
 def check_names(names: Sequence[str]) -> None:
     unknown = [name for name in names if name not in CODES]
-    if unknown:
-        raise ValueError(f"unknown operation {', '.join(map(repr, unknown))}. Expected one of {', '.join(OPERATIONS)}.")
+    if unknown or not names:
+        found = f"unknown operation {', '.join(map(repr, unknown))}" if unknown else "operations is empty"
+        raise ValueError(f"{found}. Expected one of {', '.join(OPERATIONS)}.")

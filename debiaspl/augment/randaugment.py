@@ -7,8 +7,9 @@ from functools import lru_cache
 import torch
 from torch import Tensor
 
-from debiaspl.augment.batch import check_images, constant, counting, uniform
+from debiaspl.augment.batch import constant, uniform
 from debiaspl.augment.operations import CODES, FAMILIES, OPERATIONS, Family, check_names
+from debiaspl.data.images import check_pixels
 from debiaspl.debias.correction import within
 from debiaspl.kernels import holds
 
@@ -36,11 +37,7 @@ class Draws:
 @dataclass(frozen=True)
 class RandAugment:
     """A few random operations of random strength, then a grey square: called with uint8 images (N, C, H, W) and a
-    generator.
-
-    The number of random draws depends only on the settings and the size of the batch, so that a seeded stream is the
-    same for any images. The first call may fill small tables; make it before a CUDA graph capture.
-    """
+    generator. The first call may fill small tables; make it before a CUDA graph capture."""
 
     operations: tuple[str, ...] = OPERATIONS
     """Operations to draw from, uniformly and with replacement."""
@@ -55,19 +52,17 @@ class RandAugment:
 
     @classmethod
     def fixmatch(cls) -> "RandAugment":
-        """As in FixMatch: two operations, each applied half of the time, at nine levels; a square of half the side."""
+        """As in FixMatch."""
         return cls()
 
     @classmethod
     def benchmark(cls) -> "RandAugment":
-        """As in larger benchmarks: three operations, always applied, at any strength; a square up to half the side."""
+        """As in larger benchmarks."""
         return cls(draws=3, probability=1.0, levels=None, cutout=(0.0, 0.5))
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "operations", tuple(self.operations))
         check_names(self.operations)
-        if not self.operations:
-            raise ValueError(f"operations is empty, expected at least one of {', '.join(OPERATIONS)}.")
         within("draws", self.draws, "[0, inf)")
         within("probability", self.probability, "[0, 1]")
         if self.levels is not None:
@@ -80,7 +75,7 @@ class RandAugment:
 
     def draw(self, images: Tensor, generator: torch.Generator | None = None) -> Draws:
         """Make the random choices for a batch of this shape and device; pixels are not used."""
-        check_images(images)
+        check_pixels(images)
         count, _, height, width = images.shape
         numbers = uniform(4 * self.draws + 3, images, generator)
         which, applied, size, sign = numbers[:-3].view(4, self.draws, count).unbind()
@@ -96,7 +91,6 @@ class RandAugment:
 
     def apply(self, images: Tensor, draws: Draws) -> Tensor:
         """Apply the choices; nothing random is left."""
-        check_images(images)
         if holds(images) and self.draws:
             from debiaspl.kernels.views_triton import operate
 
@@ -108,11 +102,8 @@ class RandAugment:
 
 
 def squares(fraction: Tensor, centre: Tensor, images: Tensor) -> Tensor:
-    """First row of each square and the row after its last, then the same for columns: (2, 2, N); may cross the border.
-
-    `fraction` is the side of the square as a share of the image's side, (N,); `centre`, uniform in [0, 1), is its
-    position, (2, N).
-    """
+    """``Draws.box``: ``fraction`` are their sides as shares of the image's, (N,), ``centre``, uniform in [0, 1), their
+    positions, (2, N)."""
     height, width = images.shape[2:]
     sides = constant(((height,), (width,)), torch.float64, images.device)
     size = (sides * fraction).round_().int()
@@ -124,7 +115,8 @@ def hide_(images: Tensor, box: Tensor) -> Tensor:
     """Paint the squares grey, in place."""
     height, width = images.shape[2:]
     top, bottom, left, right = box.reshape(4, -1, 1, 1, 1).unbind()
-    y, x = counting(height, torch.int32, images.device).unsqueeze(1), counting(width, torch.int32, images.device)
+    y = constant(range(height), torch.int32, images.device).unsqueeze(1)
+    x = constant(range(width), torch.int32, images.device)
     rows, columns = (y >= top) & (y < bottom), (x >= left) & (x < right)
     # Hidden bytes become 255, then 127. A masked fill of bytes is twenty times as slow on a CPU.
     hidden = (rows.view(torch.uint8) & columns.view(torch.uint8)).mul_(255)
@@ -185,8 +177,8 @@ def _limits(height: int, width: int, device: torch.device) -> tuple[Tensor, Tens
 
 
 def by_rows(images: Tensor, codes: Tensor, values: Tensor) -> Tensor:
-    """Apply `OPERATIONS[codes[d, i]]` with `values[d, i]` to image i, for one d after the other and all i at once: sort
-    the images by operation, change those that drew one, and write them back."""
+    """Apply `OPERATIONS[codes[d, i]]` with `values[d, i]` to image i, for one d after the other: sort the images by
+    operation, change those that drew one, and write them back."""
     mixed = images.clone(memory_format=torch.contiguous_format)
     for ranks, value in zip(RANKS.take(codes).unbind(), values.unbind(), strict=True):
         counts = ranks.bincount(minlength=len(SORTED)).tolist()

@@ -7,7 +7,8 @@ from functools import lru_cache
 import torch
 from torch import Tensor
 
-from debiaspl.augment.batch import check_images, uniform
+from debiaspl.augment.batch import uniform
+from debiaspl.data.images import check_pixels
 from debiaspl.debias import ranks
 from debiaspl.debias.correction import within
 from debiaspl.kernels import holds
@@ -43,7 +44,7 @@ class Weak:
 
     def draw(self, images: Tensor, generator: torch.Generator | None = None) -> Crops:
         """Make the random choices for a batch of this shape and device; pixels are not used."""
-        check_images(images)
+        check_pixels(images)
         flip, top, left = uniform(3, images, generator).unbind()
         offsets = (2 * self._border(side) + 1 for side in images.shape[2:])
         top, left = ((number * choices).long() for number, choices in zip((top, left), offsets, strict=True))
@@ -51,7 +52,6 @@ class Weak:
 
     def apply(self, images: Tensor, crops: Crops) -> Tensor:
         """Apply the choices: rows, then columns, without a padded copy of the batch and with small indices."""
-        check_images(images)
         count, channels, height, width = images.shape
         across, down = self._border(width), self._border(height)
         if holds(images):
@@ -98,10 +98,7 @@ class ImageViews:
 
 @dataclass(frozen=True)
 class Hide:
-    """The strong view of a vector: some features are hidden, noise is added to the others.
-
-    ``hide(vectors, generator)``: for scaled vectors, so that 0 is the mean of every feature.
-    """
+    """The strong view of a scaled vector: some features are set to their mean, 0, noise is added to the others."""
 
     hidden: float = 0.25
     """Share of the features that are set to their mean."""
@@ -144,4 +141,3 @@ class VectorViews:
 
 
 ViewMaker = ImageViews | VectorViews
-"""Makes one view of each input, with the generator, in the form that the network takes."""

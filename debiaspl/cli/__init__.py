@@ -16,6 +16,7 @@ from debiaspl.cli.export import export_command
 from debiaspl.cli.label import label_command
 from debiaspl.cli.lists import list_command
 from debiaspl.cli.next import next_command
+from debiaspl.cli.options import flag
 from debiaspl.cli.predict import predict_command
 from debiaspl.cli.report import report_command
 from debiaspl.cli.terminal import break_warnings, fail, say
@@ -41,28 +42,17 @@ def _print_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-def _follow_links(wanted: bool) -> None:
-    if wanted:
-        os.environ["DEBIASPL_FOLLOW_LINKS"] = "1"
-
-
 @app.callback()
 def _main(
     context: typer.Context,
     follow_links: Annotated[
-        bool,
-        typer.Option(
-            "--follow-links",
-            help="Also read photos through links that leave their folder.",
-            callback=_follow_links,
-            is_eager=True,
-        ),
+        bool, flag("--follow-links", "Also read photos through links that leave their folder.")
     ] = False,
-    version: Annotated[
-        bool, typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True)
-    ] = False,
+    version: Annotated[bool, flag("--version", "Print the version.", callback=_print_version, is_eager=True)] = False,
 ) -> None:
     break_warnings()
+    if follow_links:
+        os.environ["DEBIASPL_FOLLOW_LINKS"] = "1"
     if rank() is not None and context.invoked_subcommand not in ("train", "encode", "predict"):
         fail(f"debiaspl {context.invoked_subcommand} runs in one process. Start it without torchrun.")
 

@@ -6,21 +6,16 @@ import sys
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
-from debiaspl.cli.options import AsJson, OverwriteFiles, columns_of, option
-from debiaspl.cli.terminal import filled_table, say
+from debiaspl.cli.options import AsJson, OverwriteFiles, argument, columns_of, option
+from debiaspl.cli.terminal import print_table, say
 
 MOST_CLASSES, ENDS = 12, 6
 """The table shows up to 12 classes; of more, the six most and the six least predicted."""
-SHOWN = "on the page of --out"
 ROLES = "label", "truth", "confidence", "file", "probabilities", "logits"
 
 
 def audit_command(
-    source: Annotated[
-        Path, typer.Argument(metavar="FILE", help="A .csv, .jsonl, .npz or .parquet, or the folder of a run.")
-    ],
+    source: Annotated[Path, argument("FILE", "A .csv, .jsonl, .npz or .parquet, or the folder of a run.")],
     column: Annotated[
         list[str] | None,
         option(
@@ -44,7 +39,7 @@ def audit_command(
     from debiaspl.predictions import parse_classes, read_predictions
     from debiaspl.report.audit import audit, audit_page
     from debiaspl.report.audit.findings import findings
-    from debiaspl.report.pages import images_in, images_of_run
+    from debiaspl.report.pages import images_in
 
     if images is not None and not images.is_dir():
         raise ValueError(f"--images is {str(images)!r}, expected the folder that holds the images of the table.")
@@ -52,7 +47,7 @@ def audit_command(
         refuse_existing(out, overwrite, source)
     chosen = None if classes is None else parse_classes(classes)
     found = audit(read_predictions(source, columns_of(column, ROLES), chosen), strength)
-    said = findings(found, SHOWN)
+    said = findings(found)
     if json_:
         told = [{"fact": one.fact, "todo": one.todo, "chance": one.chance} for one in said]
         # A line for each name: a matrix of a thousand classes, indented, would have a million lines.
@@ -61,15 +56,15 @@ def audit_command(
         say("{\n" + ",\n".join(lines) + "\n}", as_is=True)
     else:
         _print(found, said)
+        if out is None:
+            say("Charts and images: --out PAGE")
     if out is not None:
-        find = images_in(images) if images is not None else images_of_run(source) if source.is_dir() else None
+        find = None if images is None else images_in(images)
         write_text(out, audit_page(found, shlex.join(["debiaspl", *sys.argv[1:]]), find))
         say(f"The page is {out}", err=json_)
 
 
 def _print(found: Any, findings: list[Any]) -> None:
-    from rich.console import Console
-
     shares = found.shares
     facts = [
         f"{len(found.predictions):,} predictions of {len(found.classes):,} classes",
@@ -81,12 +76,12 @@ def _print(found: Any, findings: list[Any]) -> None:
         low, high = found.cells.interval
         facts.append(f"accuracy {100 * found.cells.accuracy:.1f} % ({100 * low:.1f} to {100 * high:.1f})")
     say("; ".join(facts) + ".")
-    Console(highlight=False).print(_class_table(found))
+    _print_classes(found)
     for number, finding in enumerate(findings, 1):
         say(f"{number}. {finding.fact} {finding.todo}")
 
 
-def _class_table(found: Any) -> Any:
+def _print_classes(found: Any) -> None:
     """A table of all classes, or of those predicted most and least."""
     columns = {
         "class": [*found.classes],
@@ -104,7 +99,4 @@ def _class_table(found: Any) -> Any:
     shown = [rows[number] for number in order]
     if len(shown) > MOST_CLASSES:
         shown = [*shown[:ENDS], (f"({len(order) - 2 * ENDS:,} more)",), *shown[-ENDS:]]
-    table = filled_table(columns, shown, gap=1)
-    for column in table.columns[1:]:
-        column.justify = "right"
-    return table
+    print_table(columns, shown, numbers=True)

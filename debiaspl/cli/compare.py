@@ -4,11 +4,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
 from debiaspl._printable import counted
 from debiaspl.cli import options
-from debiaspl.cli.options import option
+from debiaspl.cli.options import argument, option
 from debiaspl.cli.terminal import note_new_run, print_table, progress_bar, resume_command, say
 
 DEMO_CAPTION = (
@@ -35,25 +33,24 @@ def demo_command(
     """Compare supervised learning, FixMatch and DebiasPL on handwritten digits, one label a class."""
     options.refuse_both(resume, overwrite)
     from debiaspl.recipes.demo import demo
+    from debiaspl.report.runs import runs_in, write_report
 
     setting = "classes of 20 to 1, 10 % of each labeled" if long_tail else "balanced classes, one label each"
     say(f"Handwritten digits, {setting}; {counted(seeds, 'seed')}.")
     note_new_run(resume, out, ".demo")
     with progress_bar("steps", "training") as watch:
         comparison = demo(out, range(seeds), long_tail, resume, overwrite, None, watch, resume_command())
-    _print(comparison)
+    print_table(*comparison.short())
     say(" ".join((DEMO_CAPTION, *comparison.notes())))
     say(f"{comparison.finding('debiaspl')} {VARIES}")
     say(f"Runs, table and results.json are in {out}")
-    say(f"The report is {out / 'report.html'}")
+    say(f"The report is {write_report(runs_in(out), out / 'report.html')}")
 
 
 def compare_command(
     photos: Annotated[
         Path | None,
-        typer.Argument(
-            metavar="PHOTOS", help="A folder of photos with labels; see: debiaspl train.", show_default="use --recipe"
-        ),
+        argument("PHOTOS", "A folder of photos with labels; see: debiaspl train.", "use --recipe or --features"),
     ] = None,
     labels: options.LabelTable = None,
     folders: options.Folders = None,
@@ -107,7 +104,7 @@ def compare_command(
     note_new_run(resume, folder, ".compare")
     with progress_bar("steps", "training") as watch:
         table = compare(planned, folder, resume, overwrite, jobs, watch, resume_command(), features)
-    _print(table)
+    print_table(*table.short())  # what fits a terminal; table.md has all columns
     for note in [CAPTION, *table.notes(), *planned.notes()]:
         say(note)
     say(f"Runs, table.md and results.json are in {folder}")
@@ -122,9 +119,3 @@ def _for_runs(planned: Any, machine: str, asked: str | None) -> str:
     if asked is not None:
         raise ValueError(f"--device is {asked}, and frozen encoders are compared on the CPU only. Use --device cpu.")
     return "cpu"
-
-
-def _print(comparison: Any) -> None:
-    """What fits a terminal; table.md has all columns."""
-    header, *rows = comparison.short()
-    print_table(header, rows)

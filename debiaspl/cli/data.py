@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from debiaspl.cli.options import option
+from debiaspl.cli.options import argument, option
 from debiaspl.cli.terminal import progress_bar, say, warn_of_bad
 from debiaspl.cli.usage import PlainCommand, PlainGroup
 
@@ -14,7 +14,7 @@ data_app = typer.Typer(name="data", cls=PlainGroup, help="Download and pack imag
 
 @data_app.command("get", cls=PlainCommand)
 def get_command(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="cifar10, cifar100, eurosat or mnist.")],
+    name: Annotated[str, argument("NAME", "cifar10, cifar100, eurosat or mnist.")],
     root: Annotated[Path | None, option("Folder for the image set.", "$DEBIASPL_DATA, else ~/.cache/debiaspl")] = None,
 ) -> None:
     """Download a known image set from its authors."""
@@ -31,10 +31,8 @@ def get_command(
 
 @data_app.command("pack", cls=PlainCommand)
 def pack_command(
-    source: Annotated[
-        Path, typer.Argument(metavar="SOURCE", help="Class folders, a folder with labels.csv, or tar shards.")
-    ],
-    out: Annotated[Path, typer.Argument(metavar="OUT", help="The packed folder to write.")],
+    source: Annotated[Path, argument("SOURCE", "Class folders, a folder with labels.csv, or tar shards.")],
+    out: Annotated[Path, argument("OUT", "The packed folder to write.")],
     size: Annotated[int, option("Side of the packed images; 0 takes that of the first image.", min=0)] = 0,
 ) -> None:
     """Pack an image set into memory-mapped files that load fast: debiaspl train --set data=OUT."""

@@ -3,15 +3,13 @@
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from debiaspl.cli import options
-from debiaspl.cli.options import flag, option
+from debiaspl.cli.options import argument, flag, option
 from debiaspl.cli.terminal import progress_bar, say, warn_of_bad
 
 
 def encode_command(
-    photos: Annotated[Path, typer.Argument(metavar="PHOTOS", help="A folder of photos, at any depth; or tar shards.")],
+    photos: Annotated[Path, argument("PHOTOS", "A folder of photos, at any depth; or tar shards.")],
     out: Annotated[Path, option("Folder for the features; what it has is not computed again.")] = Path("features"),
     encoder: options.Encoder = None,
     part: options.PartOf = None,

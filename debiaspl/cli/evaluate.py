@@ -3,8 +3,6 @@
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from debiaspl._printable import printable
 from debiaspl.cli import options
 from debiaspl.cli.terminal import print_table, progress_bar, say, warn_of_bad
@@ -12,7 +10,7 @@ from debiaspl.cli.terminal import print_table, progress_bar, say, warn_of_bad
 
 def evaluate_command(
     run: options.EndedRun,
-    photos: Annotated[Path, typer.Argument(metavar="PHOTOS", help="Class folders, or any photos with --labels.")],
+    photos: Annotated[Path, options.argument("PHOTOS", "Class folders, or any photos with --labels.")],
     labels: options.LabelTable = None,
     column: options.TableColumns = None,
     out: Annotated[Path | None, options.file("Write all numbers as JSON.", "no file")] = None,

@@ -1,17 +1,16 @@
 """``debiaspl list``: recipes, algorithms, corrections and settings, as tables of at most 80 columns."""
 
+import json
 from collections.abc import Sequence
 from dataclasses import asdict
 from enum import StrEnum
 from itertools import zip_longest
 from shutil import get_terminal_size
 from textwrap import wrap
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
-import typer
-
-from debiaspl.cli.options import AsJson, Length, Method, Settings
-from debiaspl.cli.terminal import print_json, say
+from debiaspl.cli.options import AsJson, Length, Method, Settings, argument
+from debiaspl.cli.terminal import say
 
 WIDTH = 80
 RECIPES_CAPTION = (
@@ -36,6 +35,12 @@ ALGORITHMS_CAPTION = (
 CORRECTIONS_CAPTION = "Settings of one: debiaspl list settings --set correction=NAME. Which one: docs/corrections.md."
 
 
+Rows = list[Sequence[str] | str]
+"""Of cells, the header first; a text is a title or a note."""
+Shown = tuple[list[dict[str, Any]], Sequence[int], Rows]
+"""What is printed: values as JSON; or the widths and rows of a table."""
+
+
 class Kind(StrEnum):
     RECIPES = "recipes"
     ALGORITHMS = "algorithms"
@@ -44,12 +49,9 @@ class Kind(StrEnum):
 
 
 def list_command(
-    kind: Annotated[Kind, typer.Argument(metavar="WHAT", help="recipes, algorithms, corrections or settings.")],
+    kind: Annotated[Kind, argument("WHAT", "recipes, algorithms, corrections or settings.")],
     words: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="WORD...", help="Only those with these words; for settings: a RECIPE.", show_default="all"
-        ),
+        list[str] | None, argument("WORD...", "Only those with these words; for settings: a RECIPE.", "all")
     ] = None,
     settings: Settings = None,
     length: Length = None,
@@ -61,30 +63,18 @@ def list_command(
     Settings of another algorithm or correction: debiaspl list settings --set algorithm=NAME.
     """
     if kind is Kind.SETTINGS:
-        shown = _settings(words or [], (length, method), settings or [])
+        values, widths, rows = _settings(words or [], (length, method), settings or [])
     else:
-        shown = {Kind.RECIPES: _recipes, Kind.ALGORITHMS: _algorithms, Kind.CORRECTIONS: _corrections}[kind](
-            words or []
-        )
+        show = {Kind.RECIPES: _recipes, Kind.ALGORITHMS: _algorithms, Kind.CORRECTIONS: _corrections}[kind]
+        values, widths, rows = show(words or [])
     if json_:
-        print_json(shown.values)
+        say(json.dumps(values, indent=2), as_is=True)
         return
-    for row in [*shown.rows, *shown.notes]:
+    for row in rows:
         if isinstance(row, str):
             say("\n" + "\n".join(_wrap(row, min(get_terminal_size().columns, WIDTH))))
         else:
-            _print_row(row, shown.widths)
-
-
-class Shown(NamedTuple):
-    """What is printed: the values as JSON, or a table of at most 80 columns."""
-
-    values: list[dict[str, Any]]
-    widths: Sequence[int]
-    rows: list[Sequence[str] | str]
-    """Of cells, the header first; a text is a title."""
-    notes: Sequence[str] = ()
-    """What the columns mean."""
+            _print_row(row, widths)
 
 
 def _print_row(cells: Sequence[str], widths: Sequence[int]) -> None:
@@ -117,26 +107,26 @@ def _recipes(words: list[str]) -> Shown:
         for cell in CELLS.values()
     ]
     chosen = _with_words(Kind.RECIPES, values, words)
-    rows: list[Sequence[str] | str] = [("recipe", "", "paper", "lengths")]
+    rows: Rows = [("recipe", "", "paper", "lengths")]
     for one in chosen:
         paper = f"{one['papers']['debiaspl']:.1f}" if "debiaspl" in one["papers"] else "-"
         rows.append((one["name"], one["about"], paper.rjust(5), ", ".join(one["lengths"])))
-    return Shown(chosen, (34, 21, 5, 14), rows, RECIPES_CAPTION)
+    return chosen, (34, 21, 5, 14), [*rows, *RECIPES_CAPTION]
 
 
 def _algorithms(words: list[str]) -> Shown:
     """What each does, its paper and what it needs."""
     from debiaspl.recipes.algorithm_list import algorithm_list
 
-    chosen = _with_words(Kind.ALGORITHMS, [row._asdict() for row in algorithm_list()], words)
-    rows: list[Sequence[str] | str] = [("algorithm", "what it does", "paper", "views", "frozen")]
+    chosen = _with_words(Kind.ALGORITHMS, algorithm_list(), words)
+    rows: Rows = [("algorithm", "what it does", "paper", "views", "frozen")]
     for group, title in GROUPS.items():
         own = [one for one in chosen if one["group"] == group]
         rows += [title] if own else []
         for one in own:
             frozen = "yes" if one["frozen"] else "no"
             rows.append((one["name"], one["about"], one["paper"] or "-", one["views"], frozen))
-    return Shown(chosen, (13, 32, 16, 5, 6), rows, ALGORITHMS_CAPTION)
+    return chosen, (13, 32, 16, 5, 6), [*rows, *ALGORITHMS_CAPTION]
 
 
 def _corrections(words: list[str]) -> Shown:
@@ -150,8 +140,8 @@ def _corrections(words: list[str]) -> Shown:
         if name != "none"
     ]
     chosen = _with_words(Kind.CORRECTIONS, values, words)
-    rows: list[Sequence[str] | str] = [("correction", "what it does"), *((one["name"], one["about"]) for one in chosen)]
-    return Shown(chosen, (24, 54), rows, [CORRECTIONS_CAPTION])
+    rows = [("correction", "what it does"), *((one["name"], one["about"]) for one in chosen)]
+    return chosen, (24, 54), [*rows, CORRECTIONS_CAPTION]
 
 
 def _settings(recipes: list[str], which: tuple[str | None, str | None], settings: list[str]) -> Shown:
@@ -167,7 +157,7 @@ def _settings(recipes: list[str], which: tuple[str | None, str | None], settings
     base = find(recipes[0], *which, load_files=True) if recipes else Recipe("default")
     chosen = parse_settings(base, settings, load_files=True)
     part, listed = "recipe", settings_of(chosen)
-    rows: list[Sequence[str] | str] = [("setting", "value", "what it does")]
+    rows: Rows = [("setting", "value", "what it does")]
     for setting in listed:
         if setting.part != part:
             part = setting.part
@@ -177,4 +167,4 @@ def _settings(recipes: list[str], which: tuple[str | None, str | None], settings
         )
         about = setting.help if value == default else f"{setting.help} Default: {default or 'none'}."
         rows.append((setting.name, value, about))
-    return Shown([asdict(setting) for setting in listed], (26, 16, 34), rows)
+    return [asdict(setting) for setting in listed], (26, 16, 34), rows

@@ -3,11 +3,9 @@
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from debiaspl._printable import counted
 from debiaspl.cli import options
-from debiaspl.cli.options import file, option
+from debiaspl.cli.options import argument, file, option
 from debiaspl.cli.terminal import progress_bar, say, warn_of_bad
 
 TAUGHT = "The run learned from labels of its teacher, which nobody has checked: these images count as unlabeled."
@@ -15,14 +13,9 @@ TAUGHT = "The run learned from labels of its teacher, which nobody has checked: 
 
 def next_command(
     run: Annotated[
-        Path | None,
-        typer.Argument(
-            metavar="RUN|PHOTOS", help="A run that has ended; or the photos, without a run.", show_default="--features"
-        ),
+        Path | None, argument("RUN|PHOTOS", "A run that has ended; or the photos, without a run.", "--features")
     ] = None,
-    photos: Annotated[
-        Path | None, typer.Argument(metavar="PHOTOS", help="A folder of photos, at any depth.", show_default="no run")
-    ] = None,
+    photos: Annotated[Path | None, argument("PHOTOS", "A folder of photos, at any depth.", "no run")] = None,
     encoder: options.Encoder = None,
     out: Annotated[Path, file("Write the photos to this table, with an empty label column.")] = Path("next.csv"),
     count: Annotated[int, option("How many photos to pick.", min=1)] = 50,
@@ -55,16 +48,18 @@ def next_command(
         check_inputs(model_of, photos)
     options.refuse_existing_files(overwrite, {"--out": out, "--page": page})
     listing = list_images(photos)
+    rows = range(len(listing.files))
     known = labeled_files(model_of, photos, listing.files, labels, options.table_columns(column))
     with progress_bar("images", "looking") as watch:
         if model_of is None:
             kept = features or FOLDER
             encoding = PhotoEncoding(listing, encoder, find_device(device).type, kept)
-            seen = encoding.pool(range(len(listing.files)), watch)
+            seen = encoding.pool(rows, watch)
             chosen_by, note = encoding.encoder.name, about_kept(kept)
         else:
             model = load_model(model_of, find_device(device), network)
-            seen = see_pool(model, photos, listing.files, learned_by(model_of), watch, features)
+            images = model.photos(photos, listing.files)
+            seen = see_pool(model, images, rows, watch, learned_by(model_of), features)
             chosen_by, note = str(model_of), TAUGHT if labels is None and learned_from_teacher(model_of) else ""
         found = suggest(listing.files, seen, count, known or {})
     if note:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Argument, Option
 
 from debiaspl._processes import rank
-from debiaspl.cli.usage import checked_encoder, checked_method, checked_settings
+from debiaspl.cli.usage import checked_method, checked_settings
 
 if TYPE_CHECKING:
     from debiaspl.data.label_table import Columns
@@ -23,8 +23,12 @@ def option(help: str, without: str | None = None, *names: str, **more: Any) -> A
     return Option(*names, help=help, show_default=without or True, **more)
 
 
+def argument(metavar: str, help: str, without: str | None = None) -> Any:
+    """What is typed without the name of an option."""
+    return Argument(metavar=metavar, help=help, show_default=without or True)
+
+
 def file(help: str, without: str | None = None, *names: str, **more: Any) -> Any:
-    """An option that names a file."""
     return option(help, without, *names, metavar="FILE", **more)
 
 
@@ -32,8 +36,8 @@ def flag(name: str, help: str, **more: Any) -> Any:
     return Option(name, help=help, **more)
 
 
-EndedRun = Annotated[Path, Argument(metavar="RUN", help="The folder of a run that has ended.")]
-Photos = Annotated[Path, Argument(metavar="PHOTOS", help="A folder of photos, at any depth.")]
+EndedRun = Annotated[Path, argument("RUN", "The folder of a run that has ended.")]
+Photos = Annotated[Path, argument("PHOTOS", "A folder of photos, at any depth.")]
 LabelTable = Annotated[
     Path | None, file("Read labels from this table (file_name,label).", "PHOTOS/labels.csv or class folders")
 ]
@@ -48,10 +52,7 @@ Folders = Annotated[
 TableColumns = Annotated[
     list[str] | None,
     option(
-        "A column of another name: file=photo, label=kind; may be repeated.",
-        "the usual names",
-        "--column",
-        metavar="ROLE=NAME",
+        "A column of another name: file=photo, label=kind; may be repeated.", "the usual names", metavar="ROLE=NAME"
     ),
 ]
 Settings = Annotated[
@@ -69,14 +70,12 @@ Encoder = Annotated[
     option(
         "A pretrained network: efficientnet-lite0, a vision model (hub name or folder), or none.",
         "efficientnet-lite0, if it is installed",
-        callback=checked_encoder,
     ),
 ]
 Features = Annotated[
     Path | None,
     option(
-        "A folder of features, as debiaspl encode writes them: what it has is not computed again, and PHOTOS may be "
-        "left out.",
+        "A folder of features, as debiaspl encode writes them: what it has is not computed again.",
         "beside the run",
         metavar="FOLDER",
     ),
@@ -86,7 +85,6 @@ PartOf = Annotated[
     option(
         "Compute part I of N, from 1. /N takes I from JOB_COMPLETION_INDEX.",
         "that of torchrun or of a Slurm array, or all",
-        "--part",
         metavar="I/N",
     ),
 ]
@@ -97,11 +95,10 @@ Network = Annotated[
     ),
 ]
 RunNetwork = Annotated[
-    str | None,
-    option("The code of the run's network, if that is your own.", "no code", "--network", metavar="FILE:NAME"),
+    str | None, option("The code of the run's network, if that is your own.", "no code", metavar="FILE:NAME")
 ]
 OnRay = Annotated[
-    str | None, option("ray: share the work on a Ray cluster (RAY_ADDRESS, or this machine).", "this process", "--on")
+    str | None, option("ray: share the work on a Ray cluster (RAY_ADDRESS, or this machine).", "this process")
 ]
 Seeds = Annotated[int, option("How many seeds; each chooses other labels.", min=1)]
 Resume = Annotated[bool, flag("--resume", "Resume a run that was stopped.")]
@@ -150,15 +147,12 @@ def is_on_ray(on: str | None) -> bool:
 
 
 def part_of(text: str | None) -> tuple[int, int]:
-    """Which part of the work is that of this process, by ``--part`` or by what a scheduler says: its number, from 0,
-    and the number of parts; (0, 1) for everything."""
+    """The part of this process, by ``--part`` or a scheduler: its number, from 0, and how many there are."""
     environment = os.environ
     if text is not None:
         parsed = re.fullmatch(r"(\d*)/(\d+)", text)
-        if parsed is None:
-            raise ValueError(f"--part is {text}, expected I/N, such as 2/8, or /N in an indexed Job of Kubernetes.")
-        if not parsed[1] and "JOB_COMPLETION_INDEX" not in environment:
-            raise ValueError(f"--part is {text}, and JOB_COMPLETION_INDEX is not set. Name the part too: 1{text}.")
+        if parsed is None or not (parsed[1] or "JOB_COMPLETION_INDEX" in environment):
+            raise ValueError(f"--part is {text}, expected I/N, such as 2/8; or /N, with JOB_COMPLETION_INDEX.")
         part = int(parsed[1]) - 1 if parsed[1] else int(environment["JOB_COMPLETION_INDEX"]), int(parsed[2])
     elif (number := rank()) is not None:
         part = number, int(environment["WORLD_SIZE"])
@@ -175,7 +169,6 @@ def part_of(text: str | None) -> tuple[int, int]:
 
 
 def columns_of(texts: list[str] | None, roles: tuple[str, ...]) -> dict[str, str]:
-    """Role -> the column that ``--column`` names."""
     named = {}
     for text in texts or ():
         role, _, name = text.partition("=")
@@ -204,12 +197,11 @@ def refuse_existing_files(overwrite: bool, outputs: Mapping[str, Path | None]) -
 
     seen: dict[str, str] = {}
     for name, path in outputs.items():
-        if path is None:
-            continue
-        first = seen.setdefault(os.path.realpath(path), name)
-        if first != name:
-            raise ValueError(f"{first} and {name} are the same file, {path}. Expected a file for each.")
-        refuse_existing(path, overwrite)
+        if path is not None:
+            first = seen.setdefault(os.path.realpath(path), name)
+            if first != name:
+                raise ValueError(f"{first} and {name} are the same file, {path}. Expected a file for each.")
+            refuse_existing(path, overwrite)
 
 
 def refuse_both(resume: bool, overwrite: bool) -> None:

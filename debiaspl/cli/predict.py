@@ -3,38 +3,26 @@
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
 from debiaspl._printable import counted, printable
 from debiaspl._processes import rank
 from debiaspl.cli import options
-from debiaspl.cli.options import file, flag, option
+from debiaspl.cli.options import argument, file, flag, option
 from debiaspl.cli.terminal import progress_bar, say, warn_of_bad
 
 
 def predict_command(
     run: options.EndedRun,
     photos: Annotated[
-        Path | None,
-        typer.Argument(
-            metavar="PHOTOS", help="A folder of photos, at any depth; or one photo.", show_default="--features"
-        ),
+        Path | None, argument("PHOTOS", "A folder of photos, at any depth; or one photo.", "--features")
     ] = None,
     out: Annotated[
-        Path | None,
-        file(
-            "Write predictions: .csv, .jsonl, .parquet, or .json for Label Studio. Needed for a folder.",
-            "print, for one photo",
-        ),
+        Path | None, file("Write predictions: .csv, .jsonl or .parquet. Needed for a folder.", "print, for one photo")
     ] = None,
     probabilities: Annotated[
         bool, flag("--probabilities", "Also write the probability of every class, a column each.")
     ] = False,
     overwrite: options.OverwriteFiles = False,
     skipped: Annotated[Path | None, file("Write a CSV of files without a prediction.", "no file")] = None,
-    image_prefix: Annotated[
-        str | None, option("For label-studio: where it finds the photos.", "its local files", metavar="URL")
-    ] = None,
     page: Annotated[Path | None, file("Write an HTML page of thumbnails by class.", "no page")] = None,
     shares: Annotated[
         str | None,
@@ -63,7 +51,7 @@ def predict_command(
 
     photos, features = options.photos_or_features(photos, features)
     check_inputs(run, photos)
-    of_a_table: dict[str, Any] = {"--skipped": skipped, "--image-prefix": image_prefix, "--page": page}
+    of_a_table: dict[str, Any] = {"--skipped": skipped, "--page": page}
     if out is not None and not out.suffix and not photos.is_file():
         given = of_a_table | {"--overwrite": overwrite, "--shares": shares}
         options.refuse_useless(given, f"{out} is a folder of many tables")
@@ -83,8 +71,6 @@ def predict_command(
         options.refuse_useless(given, "without --out predicted.csv there is no table")
     else:
         table_writer(out)  # raises for a format that cannot be written
-        if image_prefix and out.suffix.lower() != ".json":
-            raise ValueError(f"--image-prefix is for Label Studio, and {out} is not: expected --out tasks.json.")
         options.refuse_existing_files(overwrite, {"--out": out, "--skipped": skipped, "--page": page})
     model = load_model(run, find_device(device), network)
     model = model if shares is None else model.using(shares)
@@ -94,9 +80,10 @@ def predict_command(
     rows: list[Any] = []
     watch = rows.extend if page is not None else lambda made: None
     with progress_bar("images", "predicting") as progress:
-        found = predict_folder(model, listed(photos), out, probabilities, image_prefix, progress, watch, features)
+        listing = listed(photos)
+        found = predict_folder(model, listing, out, probabilities, progress, watch, features)
     classes = [f"{printable(name)} {count:,}" for name, count in found.counts.items()]
-    say(f"{counted(found.images, 'image')}: {shown(classes, limit=12)}")
+    say(f"{counted(sum(found.counts.values()), 'image')}: {shown(classes, limit=12)}")
     say(f"Their labels are in {out}")
     if found.different:
         say(
@@ -110,10 +97,10 @@ def predict_command(
         write_text(page, sheet_page(rows, model.classes, run, photos))
         say(f"The page is {page}")
     warn_of_bad(found.bad, "predicted", "; --skipped FILE writes all")
-    if found.others:
-        say(f"{counted(len(found.others), 'other file')} left out: not images", err=True)
+    if listing.skipped:
+        say(f"{counted(len(listing.skipped), 'other file')} left out: not images", err=True)
     if skipped is not None:
-        reasons = sorted([*found.bad.items(), *found.others])
+        reasons = sorted([*found.bad.items(), *listing.skipped])
         write_text(skipped, "".join(map(csv_line, (("file_name", "reason"), *reasons))))
         say(f"Files without a prediction are in {skipped}", err=True)
 

@@ -3,14 +3,12 @@
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
-from debiaspl.cli.options import OverwriteFiles, option
+from debiaspl.cli.options import OverwriteFiles, argument, option
 from debiaspl.cli.terminal import say
 
 
 def report_command(
-    runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Folders of runs, or one that holds runs.")],
+    runs: Annotated[list[Path], argument("RUN...", "Folders of runs, or one that holds runs.")],
     out: Annotated[
         Path | None, option("The page to write.", "RUN/report.html; of several runs report.html", metavar="PAGE")
     ] = None,
@@ -19,7 +17,6 @@ def report_command(
 ) -> None:
     """Write a report of one run, or of several side by side, as one self-contained HTML page."""
     from debiaspl.files import refuse_existing, write_text
-    from debiaspl.recipes import RECIPES
     from debiaspl.report.pages import refuse_other_page
     from debiaspl.report.runs import read_run, runs_in, runs_page
     from debiaspl.report.runs.methods import differences, methods_of
@@ -30,7 +27,7 @@ def report_command(
     else:  # a run writes its report when it ends, and it is written again without asking
         refuse_other_page(page, overwrite)
     found = [read_run(folder) for given in runs for folder in runs_in(given)]
-    write_text(page, runs_page(found, RECIPES.origin, images))
+    write_text(page, runs_page(found, images))
     say(f"The report is {page}")
     unfair = differences(methods_of(found))
     if unfair:

@@ -11,17 +11,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import NoReturn
 
 import typer
 
 from debiaspl._printable import counted, printable, prose
 from debiaspl._processes import rank
 from debiaspl.files import FileError, write_text
-
-if TYPE_CHECKING:
-    from rich.table import Column, Table
-    from rich.text import Text
 
 MOST_NAMED = 10
 """How many files that cannot be used are named."""
@@ -45,13 +41,6 @@ def break_warnings() -> None:
         logging.lastResort.setFormatter(_Prose())
 
 
-def plain(text: object) -> "Text":
-    """The same for rich, without markup."""
-    from rich.text import Text
-
-    return Text(printable(str(text)))
-
-
 @contextmanager
 def plain_errors() -> Iterator[None]:
     """Print errors that a user can fix as a message, without a traceback."""
@@ -64,11 +53,16 @@ def plain_errors() -> Iterator[None]:
     except KeyboardInterrupt:
         say("Stopped.", err=True)
         raise typer.Exit(130) from None
-    except (ValueError, ImportError, RuntimeError) as error:
+    except (ValueError, ImportError, RuntimeError, MemoryError) as error:
         from debiaspl.training import Interrupted, RunError
         from debiaspl.training.parts import went_through
 
-        if went_through(error) or (isinstance(error, RuntimeError) and not isinstance(error, RunError)):
+        if went_through(error):
+            raise
+        if any(name in repr(error) for name in ("MemoryError", "OutOfMemoryError", "DefaultCPUAllocator")):
+            reason = str(error).partition("\n")[0].rstrip(".") or type(error).__name__
+            fail(f"not enough memory: {reason}. Use smaller batches or images, or fewer workers.")
+        if isinstance(error, RuntimeError) and not isinstance(error, RunError):
             raise
         if isinstance(error, Interrupted):
             if not rank():
@@ -78,7 +72,6 @@ def plain_errors() -> Iterator[None]:
 
 
 def fail(message: str, code: int = 1) -> NoReturn:
-    """Print an error and exit."""
     message = f"error: {message}" if rank() is None else f"error on rank {rank()}: {message}"
     say(message, err=True)
     if rank() is not None:
@@ -126,32 +119,21 @@ def warn_of_bad(bad: Mapping[str, str], what: str = "read", hint: str = "") -> N
         say(f"  and {len(bad) - MOST_NAMED:,} more{hint}", err=True)
 
 
-def print_json(value: Any) -> None:
-    typer.echo(json.dumps(value, indent=2))
-
-
-def filled_table(header: Iterable["Column | str"], rows: Iterable[Sequence[str]], gap: int = 2) -> "Table":
-    """A rich table with these rows, columns ``gap`` spaces apart; text is never read as markup."""
-    from rich.table import Column, Table
-
-    columns = [Column(plain(name)) if isinstance(name, str) else name for name in header]
-    table = Table(*columns, box=None, pad_edge=False, padding=(0, gap, 0, 0))
-    for row in rows:
-        table.add_row(*map(plain, row))
-    return table
-
-
-def print_table(header: Iterable[str], rows: Iterable[Sequence[str]]) -> None:
-    """Print a table. On a narrow terminal cells are broken; nothing is cut off. Elsewhere nothing is broken."""
+def print_table(header: Iterable[str], rows: Iterable[Sequence[str]], numbers: bool = False) -> None:
+    """Print a table; all columns but the first to the right, and closer, if they are ``numbers``. On a narrow terminal
+    cells are broken; nothing is cut off. Elsewhere nothing is broken."""
     from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
 
-    table = filled_table(header, rows)
+    table = Table(box=None, pad_edge=False, padding=(0, 1 if numbers else 2, 0, 0))
+    for place, name in enumerate(header):  # as Text, which is never read as markup
+        table.add_column(Text(printable(name)), overflow="fold", justify="right" if numbers and place else "left")
+    for row in rows:
+        table.add_row(*(Text(printable(cell)) for cell in row))
     console = Console(highlight=False)
-    for column in table.columns:
-        column.overflow = "fold"
     if not console.is_terminal:
-        wide = console.options.update(width=10_000)
-        console = Console(width=max(console.width, console.measure(table, options=wide).maximum))
+        console.width = 10_000
     console.print(table)
 
 

@@ -4,12 +4,10 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
-import typer
-
 from debiaspl._printable import printable
 from debiaspl._processes import rank
 from debiaspl.cli import options
-from debiaspl.cli.options import MACHINE, flag, option
+from debiaspl.cli.options import MACHINE, argument, flag, option
 from debiaspl.cli.terminal import note_new_run, print_table, resume_command, say
 
 if TYPE_CHECKING:
@@ -21,10 +19,10 @@ if TYPE_CHECKING:
 def train_command(
     photos: Annotated[
         Path | None,
-        typer.Argument(
-            metavar="PHOTOS",
-            help="A folder of photos: class folders and unlabeled/, or any photos with labels.csv.",
-            show_default="use --recipe",
+        argument(
+            "PHOTOS",
+            "A folder of photos: class folders and unlabeled/, or any photos with labels.csv.",
+            "use --recipe or --features",
         ),
     ] = None,
     labels: options.LabelTable = None,
@@ -80,15 +78,11 @@ def train_command(
     from debiaspl.training.loop import RunOptions
 
     settings = settings or []
-    if network is not None:
-        if encoder is not None:
-            raise ValueError(f"--encoder {encoder} and --network {network} are both given. Expected one of them.")
-        from debiaspl.training.parts import find
-
-        find("network", network)
-    for name, value in (("network", network), ("fit_on", fit_on), ("optimise", optimise)):
-        settings += [] if value is None else [f"{name}={value}"]
-    settings += [] if fine_tune is None else [f"frozen={not fine_tune}"]
+    if network is not None and encoder is not None:
+        raise ValueError(f"--encoder {encoder} and --network {network} are both given. Expected one of them.")
+    frozen = None if fine_tune is None else not fine_tune
+    named = {"network": network, "fit_on": fit_on, "optimise": optimise, "frozen": frozen}
+    settings += [f"{name}={value}" for name, value in named.items() if value is not None]
     how = RunOptions(resume, device, workers, eager, timeout, resume_command(), tensorboard=tensorboard)
     wanted = Wanted(settings, out, how, overwrite)
     if recipe is not None:
@@ -130,6 +124,7 @@ def _train_recipe(which: tuple[str, str | None, str | None], wanted: Wanted) -> 
     from debiaspl.features.begin import begin
     from debiaspl.features.run import is_frozen, train_encoded
     from debiaspl.recipes import recipe as find
+    from debiaspl.report.runs import write_report
     from debiaspl.training import Run
     from debiaspl.training.loop import train_as
     from debiaspl.training.settings import parse_settings
@@ -156,13 +151,14 @@ def _train_recipe(which: tuple[str, str | None, str | None], wanted: Wanted) -> 
     else:
         say(f"features of {results['unlabeled']:,} images without labels; the run is in {folder}")
     _say_skipped(results)
-    say(f"The report is {_report_of(folder)}")
+    say(f"The report is {write_report([folder], folder / 'report.html')}")
 
 
 def _train_photos(photos: "Photos", encoder: str | None, method: str | None, wanted: Wanted) -> None:
     """Choose a recipe for these photos and print it, train, and print what was measured."""
-    from debiaspl.photos.api import plan, report_of_photos, train
+    from debiaspl.photos.api import plan, train
     from debiaspl.photos.check import about_shares, caption, handed_out, verdict
+    from debiaspl.report.runs import write_report
     from debiaspl.training import Run
     from debiaspl.training.process import find_device
 
@@ -187,7 +183,7 @@ def _train_photos(photos: "Photos", encoder: str | None, method: str | None, wan
     for line in (caption(outcome), *shares, verdict(outcome, photos.unlabeled), handed_out(outcome, place)):
         say(printable(line))
     _say_skipped(outcome.results)
-    say(f"The run is in {place}; the report is {report_of_photos(place, photos.folder)}")
+    say(f"The run is in {place}; the report is {write_report([place], place / 'report.html', photos.folder)}")
 
 
 def _refuse_tensorboard(how: "RunOptions") -> None:
@@ -203,6 +199,7 @@ def _train_start(
     from debiaspl.photos.choose import choose_start, start_name
     from debiaspl.photos.run import train_start
     from debiaspl.photos.survey import survey_for_start
+    from debiaspl.report.runs import write_report
     from debiaspl.training import Run
     from debiaspl.training.method import with_method
     from debiaspl.training.process import find_device
@@ -222,8 +219,7 @@ def _train_start(
         begun = Run.at(place, recipe, how.resume).config_path.exists()
         say(photos.headline())
         if photos.classes:
-            source = " those of the folders, unless you add --folders ignore," if photos.in_folders else ""
-            say(f"No label is learned from: labels,{source} only measure the features at the end.")
+            say("Labels only measure the features at the end. To leave out those of class folders: --folders ignore.")
         note_new_run(how.resume, place)
         network = NETWORKS.get(recipe.network.name, recipe.network.name)
         size = f"{recipe.image_size} x {recipe.image_size} pixels"
@@ -237,7 +233,7 @@ def _train_start(
         labels = f"{sum(results['labels']):,} labels"
         say(f"A nearest-class-mean classifier, of {labels}, is right for {right}: this measures the features only.")
     _say_skipped(results)
-    say(f"The start is in {place}; the report is {_report_of(place)}")
+    say(f"The start is in {place}; the report is {write_report([place], place / 'report.html')}")
     typed = [("--labels", table), ("--device", how.device)]
     typed += [("--column", f"{role}={name}") for role, name in vars(columns).items() if name]
     more = [part for option, value in typed if value is not None for part in (option, str(value))]
@@ -250,10 +246,3 @@ def _train_start(
 def _say_skipped(results: dict[str, Any]) -> None:
     if "skipped" in results:
         say(f"{len(results['skipped'])} files could not be read; they are listed in results.json", err=True)
-
-
-def _report_of(run: Path) -> Path:
-    from debiaspl.recipes import RECIPES
-    from debiaspl.report.runs import write_report
-
-    return write_report([run], run / "report.html", RECIPES.origin)

@@ -1,7 +1,6 @@
 """Commands as classes of typer: help in groups, one form of error, and hints for what people type."""
 
 from collections.abc import Sequence
-from difflib import get_close_matches
 from itertools import groupby
 from pathlib import Path
 from textwrap import wrap
@@ -22,68 +21,32 @@ OPTIONS = {
     "--steps": "Write it as a setting: --set steps=2000.",
     "--lr": "Write it as a setting: --set learning_rate=0.03.",
     "--batch-size": "Write it as settings: --set labeled_batch=64 --set unlabeled_batch=448.",
-    "--follow-links": "Write it before the command: debiaspl --follow-links train photos.",
-    "--file-column": "Write --column file=NAME.",
-    "--label-column": "Write --column label=NAME.",
-    "--truth-column": "Write --column truth=NAME.",
-    "--classes-file": "Name the file with --classes FILE.",
-    "--onnx": "Name the file alone: debiaspl export RUN model.onnx.",
-    "--torch": "Name the file alone: debiaspl export RUN model.pt2.",
     "--data": "Write it as a setting: --set data=FOLDER.",
     "--algorithm": "Write --method NAME. For a list: debiaspl list algorithms.",
-    "--algorithms": "Write --methods NAME,NAME. For a list: debiaspl list algorithms.",
-    "--corrections": "Write --methods ALGORITHM+CORRECTION. For a list: debiaspl list corrections.",
+    "--follow-links": "Write it before the command: debiaspl --follow-links train photos.",
 }
 SETTINGS = {
     "lr": "learning_rate",
     "epochs": "steps",
-    "iterations": "steps",
     "batch_size": "labeled_batch and unlabeled_batch",
-    "momentum_decay": "correction.momentum",
     "model": "network",
     "class_weight": "correction=ldam-drw, begin=0, beta=0.9999999, max_margin=0 and scale=1: balanced class weights",
 }
-"""What people type -> the setting."""
-LITE0 = {"efficientnet_lite0", "efficientnet-lite-0", "efficientnetlite0", "efficientnet", "lite0"}
-NAMED = ("debiaspl", "margins")
-"""Methods that are no algorithms."""
-COMMANDS = {
-    "recipes": "list recipes",
-    "algorithms": "list algorithms",
-    "corrections": "list corrections",
-    "settings": "list settings",
-    "pretrain": "train --method moco",
-    "finetune": "train",
-    "test": "evaluate",
-}
+"""What other libraries call a setting -> ours."""
 
 
 def checked_settings(settings: list[str] | None) -> list[str] | None:
     """The values of ``--set``; a name from elsewhere is an error that names ours."""
     for text in settings or ():
-        key, _, value = text.partition("=")
-        if key.strip() in SETTINGS:
-            raise typer.BadParameter(f"there is no setting {key.strip()}. Write {SETTINGS[key.strip()]}.")
-        if (key.strip(), value.strip()) == ("algorithm", "debiaspl"):
-            raise typer.BadParameter("debiaspl is a method, not an algorithm. Write --method debiaspl.")
+        key = text.partition("=")[0].strip()
+        if key in SETTINGS:
+            raise typer.BadParameter(f"there is no setting {key}. Write {SETTINGS[key]}.")
     return settings
 
 
 def checked_method(name: str | None) -> str | None:
     """The value of ``--method``; papers write FixMatch and DebiasPL."""
-    if name is None or ".py:" in name:
-        return name
-    close = get_close_matches(name.lower(), NAMED, n=1, cutoff=0.8)
-    if close and close[0] != name.lower():
-        raise typer.BadParameter(f"there is no method {name}. Did you mean {close[0]}?")
-    return name.lower()
-
-
-def checked_encoder(name: str | None) -> str | None:
-    """The value of ``--encoder``."""
-    if name in LITE0 and not Path(name).exists():
-        raise typer.BadParameter(f"there is no encoder {name}. Did you mean efficientnet-lite0?")
-    return name
+    return name if name is None or ".py:" in name else name.lower()
 
 
 def _hint(typed: Sequence[str], command: Any) -> str | None:
@@ -93,13 +56,10 @@ def _hint(typed: Sequence[str], command: Any) -> str | None:
         name = argument.partition("=")[0]
         if name in OPTIONS and name not in known:
             return OPTIONS[name]
-    for option, value, *rest in (typed[number : number + 3] for number in range(len(typed) - 1)):
-        if option == "--classes" and rest and (value.endswith(",") or rest[0].startswith(",")):
-            return "Put class names in quotes: --classes 'rose,petunia'."
-    if len({Path(text).parent for text in typed if Path(text).is_file()} - {Path()}) == 1:
-        folder = next(Path(text).parent for text in typed if Path(text).is_file() and Path(text).parent != Path())
-        return f"Give the folder, not its files: debiaspl {command.name} {folder}."
-    return None
+    if "--classes" in typed and any(text.endswith(",") for text in typed):
+        return "Put class names in quotes: --classes 'rose,petunia'."
+    folders = {Path(text).parent for text in typed if Path(text).is_file()} - {Path()}
+    return f"Give the folder, not its files: debiaspl {command.name} {folders.pop()}." if len(folders) == 1 else None
 
 
 class _OneForm:
@@ -125,24 +85,19 @@ class _OneForm:
 
 
 class PlainCommand(_OneForm, TyperCommand):
-    """One command."""
-
     def invoke(self, ctx: Any) -> Any:
         with plain_errors():
             return super().invoke(ctx)
 
 
 class PlainGroup(_OneForm, TyperGroup):
-    """Commands below a name."""
-
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         try:
             return super().resolve_command(ctx, args)
         except Exception as error:
             if not hasattr(error, "format_message"):
                 raise
-            meant = f"Write: debiaspl {COMMANDS[args[0]]}" if args[0] in COMMANDS else f"See: {ctx.command_path} --help"
-            fail(f"{error.format_message()} {meant}", 2)
+            fail(f"{error.format_message()} See: {ctx.command_path} --help", 2)
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """The list of all commands: in groups, each with an example."""

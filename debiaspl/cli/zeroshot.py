@@ -3,20 +3,15 @@
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from debiaspl.cli import options
-from debiaspl.cli.options import file, option
+from debiaspl.cli.options import argument, file, option
 from debiaspl.cli.terminal import note_new_run, print_table, progress_bar, resume_command, say
 
 
 def zeroshot_command(
     classes: Annotated[str, option("Class names in plain English: 'river,forest', a file, one a line, or imagenet.")],
     photos: Annotated[
-        Path | None,
-        typer.Argument(
-            metavar="PHOTOS", help="A folder of photos, at any depth; no labels are needed.", show_default="--features"
-        ),
+        Path | None, argument("PHOTOS", "A folder of photos, at any depth; no labels are needed.", "--features")
     ] = None,
     model: Annotated[
         str | None,
@@ -61,7 +56,6 @@ def zeroshot_command(
     options.refuse_both(resume, overwrite)
     from debiaspl.encoders.feature_folder import FEATURES
     from debiaspl.encoders.templates import read_templates
-    from debiaspl.recipes import RECIPES
     from debiaspl.report.runs import write_report
     from debiaspl.training.process import find_device
     from debiaspl.zeroshot.check import against_labels
@@ -83,8 +77,7 @@ def zeroshot_command(
     photos, features = options.photos_or_features(photos, features)
     images, kept = open_photos(photos, names), features or out.resolve().parent / FEATURES
     teacher = find_teacher(model, min(images.images.shape[2:]), kept, find_device(device))
-    if model is None:
-        say(f"No --model: the teacher is {teacher.about}")
+    say(f"The teacher is {teacher.about}")
     experiment = Experiment(
         photos=photos,
         classes=names,
@@ -100,20 +93,20 @@ def zeroshot_command(
     )
     note_new_run(resume, out, ".zeroshot")
     with progress_bar("images") as show:
-        found = experiment.run(out, evaluate, resume, device, say, show, resume_command(), overwrite)
-    rows, used, truth = found.rows, found.used, found.rows[0].truth
+        rows, used = experiment.run(out, evaluate, resume, device, say, show, resume_command(), overwrite)
+    truth = rows[0].truth
     print_table(HEADER, [row.cells() for row in rows])
     measured = "The accuracy is not known. To measure it with true labels: --evaluate truth.csv."
     if truth is not None:
         known = f"the {int((truth >= 0).sum()):,} photos of {evaluate}"
         measured = f"Accuracy and worst %: on {known}, which was used for nothing else."
-    say(f"{measured} {column_notes(rows)} {teacher.note}")
+    say(f"{measured} {column_notes(rows)}")
     if truth is not None:
         say(against_labels(teacher.name, rows[0].confusion))
     if used.rows:
         print_table(used.rows[0].header, [row.cells for row in used.rows])
         say("Each label was predicted by a student that did not learn from it.")
     say(f"Used: {used.chosen}, because {used.why}.")
-    where = "they are the teacher's own. The student that it taught" if found.teacher_is_used else "the model"
+    where = "they are the teacher's own. The student that it taught" if used.chosen == rows[0].method else "the model"
     say(f"Labels of every photo: {out / 'predictions.csv'}; {where}: {out}")
-    say(f"The report is {write_report([out], out / 'report.html', RECIPES.origin)}")
+    say(f"The report is {write_report([out], out / 'report.html')}")

@@ -55,8 +55,6 @@ def decode(path_or_bytes: ImageFileOrBytes, size: tuple[int, int] | None, channe
     """The image as uint8, (channels, height, width), rotated by its EXIF tag; of several frames the first; 16 bits are
     scaled to 8; transparent pixels become white. For a ``size``, (height, width), it is scaled until it just covers it,
     with its proportions, and cropped to the centre."""
-    if channels not in (1, 3) or (size is not None and min(size) < 1):
-        raise DataError(f"channels is {channels} and size is {size}, expected 1 or 3 channels, and 1 pixel or more.")
     return _tensor(open_image(path_or_bytes, size, channels))
 
 
@@ -80,7 +78,10 @@ def _tensor(image: Image.Image) -> Tensor:
 def open_image(path_or_bytes: ImageFileOrBytes, size: tuple[int, int] | None, channels: int = 3) -> Image.Image:
     """The image as ``decode`` needs it, before it becomes a tensor."""
     try:
-        with pillow_keeps_quiet, _stream(path_or_bytes) as stream:
+        with (
+            pillow_keeps_quiet,
+            io.BytesIO(path_or_bytes) if isinstance(path_or_bytes, bytes) else open(path_or_bytes, "rb") as stream,
+        ):
             opened = _opened(stream)
             need = _bytes_needed(opened, size)
             with _one_at_a_time if need > SMALL else nullcontext():
@@ -103,15 +104,6 @@ def _bytes_needed(image: ImageFile.ImageFile, size: tuple[int, int] | None) -> i
         times = min(image.size) / (2 * max(size))
         shrink = next((by for by in (8, 4, 2) if times >= by), 1)
     return image.width * image.height * BYTES_PER_PIXEL // shrink**2
-
-
-def _stream(path_or_bytes: ImageFileOrBytes) -> IO[bytes]:
-    if isinstance(path_or_bytes, bytes):
-        return io.BytesIO(path_or_bytes)
-    try:
-        return open(path_or_bytes, "rb")
-    except OSError as error:
-        raise BadImage(f"cannot be opened: {error.strerror or error}") from error
 
 
 def _opened(stream: IO[bytes]) -> ImageFile.ImageFile:

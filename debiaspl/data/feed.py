@@ -35,10 +35,6 @@ class IndexStream:
     """
 
     def __init__(self, size: int, batch: int, seed: int, part: int = 0, parts: int = 1) -> None:
-        if size < 1 or batch < 1:
-            raise ValueError(f"a stream needs at least one image and one per batch; found {size} and {batch}.")
-        if not 0 <= part < parts or batch % parts:
-            raise ValueError(f"part {part} of {parts} of a batch of {batch}, expected one of equal parts.")
         self.size, self.batch, self.seed = size, batch, seed
         self.rows = batch // parts
         """Number of positions in a part."""
@@ -140,7 +136,7 @@ class FileFeed:
     def __init__(self, images: LazyImages, stream: IndexStream, views: int, device: torch.device, workers: int) -> None:
         self.images, self.stream, self.views = images, stream, views
         self.device, self.workers = device, workers
-        self._batches = _Batches(images, stream, views, [])
+        self._batches = _Batches(images, stream, [])
         self._next = -1
         self._iterator: Iterator[_Summary] = iter(())
         _with_workers.add(self)
@@ -175,7 +171,7 @@ class FileFeed:
         buffers = [torch.empty(shape, dtype=torch.uint8) for _ in range(self.workers * AHEAD + 1)]
         for buffer in buffers:
             buffer.share_memory_()  # type: ignore[no-untyped-call]  # torch leaves it without types
-        self._batches = _Batches(self.images, self.stream, self.views, buffers)
+        self._batches = _Batches(self.images, self.stream, buffers)
         return DataLoader(
             self._batches,
             batch_size=None,
@@ -204,8 +200,8 @@ def _end_workers() -> None:
 class _Batches(Dataset[_Summary]):
     """Whole batches by number: a worker makes a batch alone, and writes its images into the buffer of that number."""
 
-    def __init__(self, images: LazyImages, stream: IndexStream, views: int, buffers: list[Tensor]) -> None:
-        self.images, self.stream, self.views, self.buffers = images, stream, views, buffers
+    def __init__(self, images: LazyImages, stream: IndexStream, buffers: list[Tensor]) -> None:
+        self.images, self.stream, self.buffers = images, stream, buffers
 
     def buffer(self, number: int) -> Tensor:
         return self.buffers[number % len(self.buffers)]

@@ -19,7 +19,6 @@ NO_HEIC = "HEIC, the format of iPhones, needs pillow-heif: pip install 'debiaspl
 _UPLOADED = re.compile(r"(?:https?://[^/]+)?/data/upload/(?:\d+/)?(?:[0-9a-f]{8}-)?([^/]+)")
 _SERVED = re.compile(r"(?:https?://[^/]+)?/data/local-files/\?d=(.+)|[a-z][a-z0-9+.-]*://[^/]*/(.+)", re.IGNORECASE)
 
-
 FOLLOW_LINKS = "DEBIASPL_FOLLOW_LINKS"
 """Environment variable: whether links may lead out of a folder. Workers and ranks inherit it."""
 
@@ -52,50 +51,28 @@ class FileNames:
         self._roots = tuple(PurePath(place(root)) for place in (os.path.abspath, os.path.realpath))
 
     def locate(self, name: str) -> str | None:
-        """The file, relative to root; None if there is none. A file named in a table needs no image extension."""
-        return self.found(name)[0]
-
-    def found(self, name: str) -> tuple[str | None, tuple[str, ...]]:
-        """The file, and how the name was read if its spelling is unusual."""
+        """The file, relative to root, which needs no image extension; None if there is none, or if several fit."""
         if name in self._known:  # the usual case, without disk access
-            return self._known[name], ()
+            return self._known[name]
         inside = self.below(name)
         if inside is None:
-            return None, ()
+            return None
         for spelled in (PurePosixPath(inside).as_posix(), PurePosixPath(inside.strip()).as_posix()):
             file = self._known.get(spelled) or self._known.get(composed(spelled))
             if file is not None:
-                return file, ()
+                return file
             if os.path.isfile(self.root / spelled) and not leads_out(self.root, self.root / spelled):
-                return spelled, ()
-        return self._otherwise(inside.strip())
-
-    def _otherwise(self, name: str) -> tuple[str | None, tuple[str, ...]]:
-        """The file by the conventions of other systems and programs, if exactly one file fits."""
-        how: tuple[str, ...] = ("\\ as /",) if "\\" in name else ()
-        plain = composed(PurePosixPath(name.replace("\\", "/")).as_posix())
-        if plain in self._known:
-            return self._known[plain], how
-        inner = self._below_root_name(plain)
-        exact = {self._known[each] for each in inner if each in self._known}
-        if len(exact) == 1:
-            return exact.pop(), (*how, f"paths that begin with {self._roots[0].name}/")
-        folded = {file for each in (plain, *inner) for file in self._folded.get(each.casefold(), ())}
-        return (folded.pop(), (*how, "names in another case")) if len(folded) == 1 and not exact else (None, ())
+                return spelled
+        # By the conventions of other systems and programs.
+        plain = composed(PurePosixPath(inside.strip().replace("\\", "/")).as_posix())
+        inner = {self._known[each] for each in self._below_root_name(plain) if each in self._known}
+        return self._known.get(plain) or (inner.pop() if len(inner) == 1 else None)
 
     def _below_root_name(self, path: str) -> list[str]:
         """The rest of a path that begins with the last folders of root, as seen from above."""
         parts = PurePosixPath(path).parts
         counts = range(1, len(parts))
         return ["/".join(parts[n:]) for n in counts if any(parts[:n] == root.parts[-n:] for root in self._roots)]
-
-    @cached_property
-    def _folded(self) -> dict[str, list[str]]:
-        """Names in lower case -> the files; several if they differ only in case."""
-        found: dict[str, list[str]] = {}
-        for file in self._files:
-            found.setdefault(composed(file).casefold(), []).append(file)
-        return found
 
     def below(self, name: str) -> str | None:
         """The path relative to root; None if it leads out of it."""
@@ -104,7 +81,9 @@ class FileNames:
             # A name that cannot be a file becomes ".", which is never a file.
             return self._uploads.get(_uploaded_name(unquote(uploaded[1], errors="surrogateescape"))) or "."
         if served := _SERVED.fullmatch(bare):
-            name = bare = self._served(unquote(served[1] or served[2], errors="surrogateescape"))
+            # The path part of an address is relative to a folder that may be above root.
+            path = unquote(served[1] or served[2], errors="surrogateescape")
+            name = bare = (self._below_root_name(path) or [path])[-1]
         # Checked without surrounding spaces, as it may be read, and by the rules of Windows too.
         if bare.startswith("\\") or ".." in bare.replace("\\", "/").split("/"):
             return None
@@ -119,10 +98,6 @@ class FileNames:
                 if found.is_relative_to(root):
                     return found.relative_to(root).as_posix()
         return None
-
-    def _served(self, path: str) -> str:
-        """The path part of a Label Studio or web address, which is relative to a folder that may be above root."""
-        return (self._below_root_name(path) or [path])[-1]
 
     @cached_property
     def _uploads(self) -> dict[str, str]:

@@ -27,7 +27,6 @@ class Source:
 
     url: str
     md5: str
-    """MD5 of the whole file, in hexadecimal."""
 
     @property
     def name(self) -> str:
@@ -149,12 +148,8 @@ EUROSAT_SIZES: Mapping[str, int] = MappingProxyType(
 
 def read_eurosat(place: Path) -> TrainTest:
     """EuroSAT (Helber et al. 2019): 27,000 satellite images, 64x64 RGB, in ten class folders, or any part of them with
-    training and test images of each class.
-
-    There is no official test set. A fifth of each class is held out, the same images for every seed: by the numbers in
-    the file names, one odd and one even of each ten. So half of the set (the odd or the even numbers) holds out a fifth
-    too, and only images that the whole set holds out.
-    """
+    training and test images of each class. There is no official test set: of each ten numbers in the file names of a
+    class, one odd and one even are held out for every seed, so half of the set (odd or even) holds out a fifth too."""
     listing = list_folder(place)
     if listing.classes != tuple(EUROSAT_SIZES):
         raise damaged(place, f"the folders {', '.join(listing.classes)}", ", ".join(EUROSAT_SIZES))

@@ -4,7 +4,7 @@ import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol, Self
+from typing import Any, Protocol, Self, cast
 
 import numpy as np
 import torch
@@ -17,8 +17,6 @@ DIGESTED = 2**28
 
 class Files(Protocol):
     """Image files by position, readable from any process."""
-
-    def __len__(self) -> int: ...
 
     def stamp(self, position: int) -> tuple[int, int]:
         """Size in bytes and time of the last change, in nanoseconds: a file whose stamp is the same is not read again.
@@ -34,7 +32,6 @@ class StoredImages(ABC):
     """Images that stay where they are until they are needed; indexed by positions, like a tensor. A dataclass."""
 
     positions: Tensor
-    """Indices of its images, in order."""
     dtype = torch.uint8
 
     @property
@@ -46,13 +43,13 @@ class StoredImages(ABC):
     def shape(self) -> tuple[int, ...]: ...
 
     @abstractmethod
-    def is_same(self, other: Self) -> bool: ...
-
-    @abstractmethod
-    def digest(self) -> bytes: ...
-
-    @abstractmethod
     def __getitem__(self, positions: Tensor) -> Tensor: ...
+
+    def is_same(self, other: Self) -> bool:
+        raise NotImplementedError
+
+    def digest(self) -> bytes:
+        raise NotImplementedError
 
     def select(self, positions: Tensor) -> Self:
         return self._at(self.positions[positions])
@@ -91,7 +88,11 @@ class ImageSet:
                 made = _tensor(name, getattr(self, name))
                 whole = name != "images" and not made.is_floating_point() and made.dtype != torch.bool
                 object.__setattr__(self, name, made.long() if whole else made)
-        self._check_images()
+        if not self.is_encoded:
+            check_pixels(self.images)
+        shape = tuple(self.images.shape)
+        if 0 in shape[1:] or (shape[0] == 0 and self.classes):
+            raise ValueError(f"images have shape {shape}, expected at least one image of at least one pixel.")
         if len(self.classes) == 1 or len(set(self.classes)) != len(self.classes):
             raise ValueError(f"classes are {self.classes!r}, expected two or more different names.")
         self._check_labels("labels", self.labels)
@@ -115,9 +116,8 @@ class ImageSet:
         numbers = torch.full((len(pixels),), UNLABELED) if labels is None else _tensor("labels", labels)
         if numbers.is_floating_point() or numbers.dtype == torch.bool:
             raise ValueError(f"labels have dtype {numbers.dtype}, expected class numbers from 0 on, -1 for no label.")
-        if numbers.numel() == 0:
-            raise ValueError("there are no labels, expected a class number for each image, -1 for none.")
-        names = tuple(classes) or tuple(str(number) for number in range(int(numbers.max()) + 1))
+        most = max(numbers.flatten().tolist(), default=UNLABELED)
+        names = tuple(classes) or tuple(str(number) for number in range(most + 1))
         return cls(pixels, numbers.long(), names)
 
     @classmethod
@@ -175,8 +175,13 @@ class ImageSet:
 
     def joined(self, other: "ImageSet") -> "ImageSet":
         """These images, followed by those of another part of the same set."""
-        one: Any = self.images
-        images = _joined(one, other.images) if isinstance(one, Tensor) else one.joined(other.images)
+        one, two = self.images, cast(Any, other.images)
+        if isinstance(one, Tensor):
+            # One part may have stayed off the device because it did not fit; then both go there.
+            where = one.device if one.device == two.device else torch.device("cpu")
+            images: Tensor | StoredImages = torch.cat((one.to(where), two.to(where)))
+        else:
+            images = one.joined(two)
         labels, truth = (torch.cat(pair) for pair in ((self.labels, other.labels), (self.truth, other.truth)))
         return replace(self, images=images, labels=labels, truth=truth, ids=self.ids + other.ids)
 
@@ -191,20 +196,11 @@ class ImageSet:
             images = images.to(device)
         return replace(self, images=images, labels=self.labels.to(device), truth=self.truth.to(device))
 
-    def _check_images(self) -> None:
-        shape = tuple(self.images.shape)
-        if not self.is_encoded:
-            check_pixels(self.images)
-        if 0 in shape[1:] or (shape[0] == 0 and self.classes):
-            raise ValueError(f"images have shape {shape}, expected at least one image of at least one pixel.")
-
     def _check_labels(self, name: str, labels: Tensor) -> None:
         if labels.dtype != torch.int64 or labels.shape != (len(self),):
             found = f"{name} have shape {tuple(labels.shape)} and dtype {labels.dtype}"
             raise ValueError(f"{found}, expected int64 ({len(self)},): one class number per image, -1 for none.")
         low, high = (int(labels.min()), int(labels.max())) if len(labels) else (UNLABELED, UNLABELED)
-        if not self.classes and high > UNLABELED:
-            raise ValueError(f"classes are {self.classes!r}, expected two or more different names.")
         if low < UNLABELED or high >= self.num_classes:
             expected = f"-1 (no label) to {self.num_classes - 1}, as there are {self.num_classes} classes"
             raise ValueError(f"{name} run from {low} to {high}, expected {expected}.")
@@ -240,12 +236,6 @@ def content_digest(images: Tensor | StoredImages) -> bytes:
     every = max(1, images.numel() * images.dtype.itemsize // DIGESTED)
     part = images.flatten(1)[:, ::every].contiguous().cpu() if images.numel() else images.cpu()
     return hashlib.blake2b(part.view(torch.uint8).numpy().data, digest_size=16).digest()
-
-
-def _joined(one: Tensor, other: Any) -> Tensor:
-    # One part may have stayed off the device because it did not fit; then both go there.
-    where = one.device if one.device == other.device else torch.device("cpu")
-    return torch.cat((one.to(where), other.to(where)))
 
 
 def _fits(images: Tensor, device: torch.device) -> bool:

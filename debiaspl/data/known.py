@@ -23,6 +23,8 @@ from debiaspl.data.text import DataError
 from debiaspl.files import put_in_place
 
 SETS: dict[str, KnownSet] = {known.name: known for known in (CIFAR10, CIFAR100, EUROSAT, IMAGENET, MNIST)}
+TIMEOUT = 30.0
+"""Seconds that a server may be silent."""
 Watch = Callable[[str, int, int | None], None]
 """Called with a file's name, the bytes received and, if the server sends it, the total."""
 
@@ -72,9 +74,7 @@ def find(known: KnownSet, folders: list[Path], own: Path | None = None) -> Path 
     return next((place for place in places if any((place / sign).exists() for sign in known.signs)), None)
 
 
-def get(
-    known: KnownSet, root: Path | None = None, watch: Watch | None = None, timeout: float = 30.0
-) -> tuple[Path, bool]:
+def get(known: KnownSet, root: Path | None = None, watch: Watch | None = None) -> tuple[Path, bool]:
     """Download a set into ``root`` or the first data folder, unless it is there; its place, and whether it is new."""
     place = find(known, data_folders()) if root is None else find(known, [], root)
     if place is not None:
@@ -92,7 +92,7 @@ def get(
             content = Path(waiting) / "files"
             content.mkdir()
             for source in known.sources:
-                fetch(source, content / source.name, watch, timeout)
+                fetch(source, content / source.name, watch)
             if known.inside is not None:
                 archive, unpacked = content / known.sources[0].name, Path(waiting) / "unpacked"
                 unpack(archive, unpacked)
@@ -108,12 +108,12 @@ def get(
     return target, True
 
 
-def fetch(source: Source, target: Path, watch: Watch | None = None, timeout: float = 30.0) -> None:
+def fetch(source: Source, target: Path, watch: Watch | None = None) -> None:
     """Download a file to ``target`` and check it."""
     digest, done, total = hashlib.md5(usedforsecurity=False), 0, None
     again = "Run the same command again, or get the set from another source."
     try:
-        with urlopen(Request(source.url, headers={"User-Agent": "debiaspl"}), timeout=timeout) as answer:
+        with urlopen(Request(source.url, headers={"User-Agent": "debiaspl"}), timeout=TIMEOUT) as answer:
             length = answer.headers.get("Content-Length")
             total = int(length) if length else None
             with target.open("xb") as file:

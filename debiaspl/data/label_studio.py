@@ -28,7 +28,10 @@ def read_tasks(table: Path, file_key: str | None, label_key: str | None) -> Iter
         place = f"task {number}"
         whole = isinstance(task.get("data"), dict)
         name = _file_of(task["data"] if whole else task, file_key, f"{table} has no image in {place}")
-        labels = _of_task(task, label_key, table, place) if whole else _of_flat(task, label_key)
+        try:
+            labels = _of_task(task, label_key, table, place) if whole else _of_flat(task, label_key)
+        except (AttributeError, TypeError) as error:
+            raise DataError(f"{table} has another form in {place} than exports of Label Studio: {error}.") from error
         if any(len(choices) != 1 for choices in labels):
             raise DataError(f"{table} has several choices for {shown([name])} in {place}, expected one class each.")
         for choices in labels or [[""]]:
@@ -45,13 +48,10 @@ def _file_of(data: dict[str, Any], key: str | None, found: str) -> str:
 
 def _of_task(task: dict[str, Any], key: str | None, table: Path, place: str) -> list[list[str]]:
     """The choices of each annotation that was not cancelled."""
-    found: list[tuple[str, list[str]]] = []
-    for entry in _objects(task.get("annotations")):
-        for result in [] if entry.get("was_cancelled") else _objects(entry.get("result")):
-            value = result.get("value")
-            choices = value.get("choices") if isinstance(value, dict) else None
-            if isinstance(choices, list) and choices:
-                found.append((str(result.get("from_name")), [str(choice) for choice in choices]))
+    entries = [entry for entry in task.get("annotations") or () if not entry.get("was_cancelled")]
+    results = [result for entry in entries for result in entry.get("result") or ()]
+    answers = [(str(result.get("from_name")), (result.get("value") or {}).get("choices")) for result in results]
+    found = [(question, list(map(str, choices))) for question, choices in answers if choices]
     questions = sorted({question for question, _ in found})
     if key is None and len(questions) > 1:
         raise DataError(f"{table} has the answers {shown(questions)} in {place}. Choose one with --column label=NAME.")
@@ -63,8 +63,3 @@ def _of_flat(task: dict[str, Any], key: str | None) -> list[list[str]]:
     if isinstance(value, dict):
         value = value.get("choices")
     return [list(map(str, value)) if isinstance(value, list) else [str(value)]] if value else []
-
-
-def _objects(entries: Any) -> list[dict[str, Any]]:
-    """The objects in a list; anything else is ignored."""
-    return [entry for entry in entries if isinstance(entry, dict)] if isinstance(entries, list) else []

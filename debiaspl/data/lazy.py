@@ -3,7 +3,7 @@
 import hashlib
 import logging
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,11 +12,11 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from debiaspl._processes import usable_cores
+from debiaspl._printable import counted
 from debiaspl.data.decode import BadImage, decode, open_image
 from debiaspl.data.images import Files, ImageSet, StoredImages
 from debiaspl.data.listing import Listing, Skipped
-from debiaspl.data.text import DataError, counted, shown
+from debiaspl.data.text import DataError, shown
 from debiaspl.files import memory
 
 LARGE_FILE = 50_000_000
@@ -25,6 +25,8 @@ PART = 1024
 """In bytes: how much of a file is read for a digest."""
 MOST_SIZES, MOST_CONTENTS = 200_000, 10_000
 """Files of a set whose size, and whose content, is part of its digest."""
+THREADS = 8
+"""Images that are decoded at a time."""
 Progress = Callable[[int, int], None]
 """Called with the number of images done and the total, in the calling thread."""
 _log = logging.getLogger("debiaspl")
@@ -40,9 +42,6 @@ class FolderFiles:
 
     root: Path
     names: tuple[str, ...]
-
-    def __len__(self) -> int:
-        return len(self.names)
 
     def stamp(self, position: int) -> tuple[int, int]:
         try:
@@ -78,7 +77,6 @@ class LazyImages(StoredImages):
     files: Files
     positions: Tensor
     size: tuple[int, int]
-    """Height and width of all images."""
     channels: int = 3
 
     @property
@@ -134,9 +132,7 @@ class Drawn(NamedTuple):
     """Index -> why a file could not be read; another image is used instead."""
 
 
-def in_order(
-    images: ImageSet, batch: int, first: int = 0, every: int = 1, workers: int | None = None
-) -> Iterator[Drawn]:
+def in_order(images: ImageSet, batch: int, first: int = 0, every: int = 1) -> Iterator[Drawn]:
     """All images once, in order; files that cannot be read are left out and listed in ``skipped``. Threads read one
     batch ahead. To share the work: batch number ``first`` and every ``every``-th one after it, which do not change."""
     chunks = torch.split(torch.arange(len(images)), batch)[first::every]
@@ -145,7 +141,7 @@ def in_order(
         for positions in chunks:
             yield Drawn(positions, (stored[positions.to(stored.device)],), {})
         return
-    pool = ThreadPoolExecutor(workers, thread_name_prefix="decode")
+    pool = ThreadPoolExecutor(THREADS, thread_name_prefix="decode")
 
     def look(position: int) -> Tensor | str:
         try:
@@ -171,22 +167,37 @@ def in_order(
         pool.shutdown(cancel_futures=True)
 
 
-def loaded(
-    images: ImageSet, workers: int | None = None, progress: Progress = unseen
-) -> tuple[ImageSet, dict[str, str]]:
+def loaded(images: ImageSet, progress: Progress = unseen) -> tuple[ImageSet, dict[str, str]]:
     """The same images in memory, and a reason for each one that cannot be read."""
     if not isinstance(images.images, LazyImages):
         return images, {}
     # One tensor for all images, so that there is never a second copy.
-    buffer, kept, bad = room_for(images.images.shape), list[int](), dict[str, str]()
-    for drawn in in_order(images, 64, workers=workers):  # few enough for frequent progress
-        buffer[len(kept) : len(kept) + len(drawn.positions)] = drawn.pictures[0]
-        kept += drawn.positions.tolist()
-        bad |= {images.ids[place]: reason for place, reason in drawn.skipped.items()}
-        progress(len(kept) + len(bad), len(images))
-    if not kept:
-        raise DataError(f"none of {len(images):,} images can be read: {_shown_reasons(bad.items())}.")
-    return replace(images.select(kept), images=buffer[: len(kept)]), bad
+    buffer, count, bad = room_for(images.images.shape), 0, dict[int, str]()
+    for drawn in in_order(images, 64):  # few enough for frequent progress
+        buffer[count : count + len(drawn.positions)] = drawn.pictures[0]
+        count += len(drawn.positions)
+        bad |= drawn.skipped
+        progress(count + len(bad), len(images))
+    read, reasons = without_bad(images, bad)
+    return replace(read, images=buffer[:count]), reasons
+
+
+def without_bad(images: ImageSet, bad: Mapping[int, str]) -> tuple[ImageSet, dict[str, str]]:
+    """The images without those at these positions, which cannot be read, and the reasons by name. Raises if no image is
+    left, or no labeled one of a class."""
+    reasons = {images.ids[position]: why for position, why in sorted(bad.items())}
+    if len(bad) == len(images):
+        raise DataError(f"none of {len(images):,} images can be read: {_shown_reasons(reasons.items())}.")
+    read = images.select([position for position in range(len(images)) if position not in bad]) if bad else images
+    counts = enumerate(zip(images.counts(), read.counts(), strict=True))
+    if lost := [number for number, (before, after) in counts if before and not after]:
+        names = shown([images.classes[number] for number in lost])
+        theirs = [
+            (images.ids[position], bad[position]) for position in sorted(bad) if int(images.labels[position]) in lost
+        ]
+        found = f"no labeled image of {names} can be read: {_shown_reasons(theirs)}"
+        raise DataError(f"{found}. Every class needs one: replace some.")
+    return read, reasons
 
 
 def room_for(shape: tuple[int, ...]) -> Tensor:
@@ -197,29 +208,23 @@ def room_for(shape: tuple[int, ...]) -> Tensor:
     return torch.empty(shape, dtype=torch.uint8)
 
 
-def left_in_files(listing: Listing, size: int | tuple[int, int] = 0, channels: int = 3) -> ImageSet:
+def left_in_files(listing: Listing, size: int | tuple[int, int] = 0) -> ImageSet:
     """The images of a folder, to be read when they are needed, at this size: (height, width), the side of a square, or
     0 for the size of the first readable image."""
     files = listing.stored or FolderFiles(listing.root, listing.files)
     shape = (size, size) if isinstance(size, int) else size
-    lazy = LazyImages(files, torch.arange(len(files)), shape, channels)
+    lazy = LazyImages(files, torch.arange(len(listing.files)), shape)
     return ImageSet(lazy if size else lazy.with_size_of_first(), listing.labels, listing.classes, listing.files)
 
 
 def read_listing(
-    listing: Listing, size: int | tuple[int, int], channels: int = 3, progress: Progress = unseen
+    listing: Listing, size: int | tuple[int, int], progress: Progress = unseen
 ) -> tuple[ImageSet, Skipped]:
     """The images in memory, and what was skipped: (file, reason); docs/bad-files.md lists what happens with odd and
     damaged files. ``size`` as in ``left_in_files``."""
-    every = left_in_files(listing, size, channels)
-    images, bad = loaded(every, min(8, usable_cores()), progress)
-    counts = zip(listing.classes, every.counts(), images.counts(), strict=True)
-    if lost := [name for name, before, after in counts if before and not after]:
-        labels = dict(zip(listing.files, listing.labels.tolist(), strict=True))
-        reasons = _shown_reasons((file, bad[file]) for file in sorted(bad) if listing.classes[labels[file]] in lost)
-        raise DataError(f"no labeled image of {shown(lost)} in {listing.root} can be read: {reasons}. Replace some.")
+    images, bad = loaded(left_in_files(listing, size), progress)
     if skipped := tuple(sorted((*listing.skipped, *bad.items()))):
-        told = listing.root, len(images), counted(skipped, "file"), _shown_reasons(skipped)
+        told = listing.root, len(images), counted(len(skipped), "file"), _shown_reasons(skipped)
         _log.warning("%s: read %d images, skipped %s: %s", *told)
     return images, skipped
 
@@ -228,7 +233,7 @@ def images_of(listing: Listing, size: int, stream: bool, progress: Progress = un
     """The images left in their files with ``stream`` and in tar shards, otherwise in memory."""
     if stream or listing.stored:
         return left_in_files(listing, size)
-    return read_listing(listing, size, progress=progress)[0]
+    return read_listing(listing, size, progress)[0]
 
 
 def _shown_reasons(skipped: Iterable[tuple[str, str]]) -> str:

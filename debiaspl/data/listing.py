@@ -3,19 +3,18 @@
 import os
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 import torch
 from torch import Tensor
 
+from debiaspl._printable import counted
 from debiaspl.data.file_names import EXTENSIONS, HEIC, NO_HEIC, FileNames, is_image_name, leads_out, reads_heic
 from debiaspl.data.images import UNLABELED, Files
-from debiaspl.data.label_table import USUAL, Columns, class_name, match_files, read_label_table, tell_assumed, tell_once
+from debiaspl.data.label_table import USUAL, Columns, class_name, match_files, read_label_table
 from debiaspl.data.manifest import encoded_names, encoders_in
-from debiaspl.data.text import UNLABELED_NAME, DataError, composed, counted, is_utf8, means_no_label, shown
-from debiaspl.files import digest_if_there
+from debiaspl.data.text import UNLABELED_NAME, DataError, composed, is_utf8, means_no_label, shown
 
 Skipped = tuple[tuple[str, str], ...]
 
@@ -25,8 +24,6 @@ _PARTS = frozenset(
     ("train", "training", "val", "valid", "validation", "dev", "eval", "evaluation", "test", "testing", "holdout")
 )
 TABLE = "labels.csv"
-MOST_LOOKED_AT, MOST_COMPARED = 20_000, 2_000
-"""Labeled photos whose sizes are looked at, and those of equal size and different labels that are compared."""
 _FOLDER, _IMAGE = "a folder", "an image"
 _LEAVES = "a link that leaves the folder; --follow-links reads it"
 
@@ -42,7 +39,7 @@ class Listing:
     """int64, (N,); -1 if the image has no label."""
     classes: tuple[str, ...]
     skipped: Skipped
-    """Files that are not images, or cannot be read: (file, reason), sorted by name."""
+    """Files that are not images: (file, reason), sorted by name."""
     absent: tuple[str, ...] = ()
     """Files that the table names but that do not exist, as it names them."""
     passed_over: tuple[str, ...] = ()
@@ -63,26 +60,22 @@ def list_folder(
     """List class folders, or any folder with a table of labels.
 
     Without ``labels`` the table is ``root/labels.csv`` if it exists; otherwise every folder in root is a class, with
-    all images below it at any depth. ``classes`` gives the names in order; by default they are sorted. With
-    ``allow_absent`` a table may name files that do not exist, as long as some do. Labels of fewer than two classes are
-    an error, unless ``needs_classes`` is False: then no image has one. With ``folders``, the label of an image that the
-    table does not name is its class folder.
+    all images below it at any depth. ``classes`` are in this order; by default they are sorted. With ``allow_absent`` a
+    table may name files that do not exist, as long as some do. Labels of fewer than two classes are an error, unless
+    ``needs_classes`` is False: then no image has one. With ``folders``, an image that the table does not name has the
+    label of its class folder.
     """
     root = Path(root)
     files, skipped = _find_images(root)
     table = root / TABLE if labels is None else Path(labels)
     absent = passed_over = tuple[str, ...]()
     if labels is not None or table.is_file():
-        rows, assumed = read_label_table(table, columns)
-        matched = match_files(table, rows, FileNames(root, files), allow_absent)
-        tell_assumed(table, assumed + matched.assumed)
-        absent = matched.absent
+        given, absent = match_files(table, read_label_table(table, columns), FileNames(root, files), allow_absent)
         lies_in = {file: class_name(file.split("/")[0]) if folders and "/" in file else None for file in files}
-        named = lies_in | matched.labels  # without a row and a class folder that counts: no label
-        passed_over = _passed_over(named, matched.labels)
-        itself = os.path.abspath(table)
-        others = ((file, why) for file, why in skipped if file not in named)
-        skipped = tuple((file, why) for file, why in others if os.path.abspath(root / file) != itself)
+        named = lies_in | given
+        passed_over = _passed_over(named, given)
+        used = {*named, os.path.relpath(table, root)}
+        skipped = tuple((file, why) for file, why in skipped if file not in used)
     elif columns != USUAL:
         raise DataError(f"{root} has no labels.csv, whose columns could be named. Name the table too: --labels.")
     else:
@@ -93,30 +86,9 @@ def list_folder(
     if not needs_classes and len(found) < 2:
         return Listing(root, files, torch.full((len(files),), UNLABELED), (), skipped, absent)
     order = _class_order(root, found, classes)
-    _tell_of_twins(root, {file: name for file, name in named.items() if name is not None})
     number: dict[str | None, int] = {name: position for position, name in enumerate(order)}
     numbers = torch.tensor([number.get(named[file], UNLABELED) for file in files], dtype=torch.int64)
     return Listing(root, files, numbers, order, skipped, absent, passed_over)
-
-
-def _tell_of_twins(root: Path, labels: dict[str, str]) -> None:
-    """Log in one line identical photos that have different labels. Only files of equal size are read."""
-    if len(labels) > MOST_LOOKED_AT:
-        return
-    sizes: dict[int, list[str]] = {}
-    for file in labels:
-        with suppress(OSError):
-            sizes.setdefault(os.path.getsize(root / file), []).append(file)
-    alike = [files for files in sizes.values() if len({labels[file] for file in files}) > 1]
-    if sum(map(len, alike)) > MOST_COMPARED:
-        return
-    contents: dict[str, list[str]] = {}
-    for file in (file for files in alike for file in files):
-        contents.setdefault(digest_if_there(root / file) or file, []).append(file)
-    twins = [files for files in contents.values() if len({labels[file] for file in files}) > 1]
-    if twins:
-        named = shown([" and ".join(f"{file} ({labels[file]})" for file in sorted(files)) for files in twins], limit=3)
-        tell_once(f"{root} has the same photo with different labels: {named}. Keep one label of each.")
 
 
 def _passed_over(named: dict[str, str | None], given: dict[str, str | None]) -> tuple[str, ...]:
@@ -127,7 +99,7 @@ def _passed_over(named: dict[str, str | None], given: dict[str, str | None]) -> 
 
 
 def _find_images(root: Path) -> tuple[tuple[str, ...], Skipped]:
-    """All files below root that are named like images, and all others that are not hidden, with the reason."""
+    """All files below root that are named like images, and all others that are not hidden."""
     if not root.is_dir():
         found = "is a file (unpack an archive; put a single image into a folder)" if root.exists() else "does not exist"
         raise DataError(f"{root} {found}. Expected a folder of images.")
@@ -192,7 +164,9 @@ def _kind(entry: os.DirEntry[str]) -> str:
 
 
 def _no_image(root: Path, others: Skipped) -> DataError:
-    found = f"{counted(others, 'other file')}: {shown([file for file, _ in others])}" if others else "no other file"
+    found = (
+        f"{counted(len(others), 'other file')}: {shown([file for file, _ in others])}" if others else "no other file"
+    )
     links = sum(reason == _LEAVES for _, reason in others)
     hint = f" {links:,} of them are links out of the folder: --follow-links reads them." if links else ""
     hint += f" {NO_HEIC}." if any(reason == NO_HEIC for _, reason in others) else ""
@@ -209,30 +183,26 @@ def _from_folders(root: Path, files: Sequence[str], classes: Sequence[str] | Non
     if loose and len(loose) == len(files):
         return dict.fromkeys(files)
     if loose:
-        raise DataError(
-            f"{root} has {counted(loose, 'image')} outside of class folders: {shown(loose)}. Expected CLASS/*.jpg "
-            f"and {UNLABELED_NAME}/*.jpg in it, or a table labels.csv with the columns file_name,label."
-        )
+        found = f"{root} has {counted(len(loose), 'image')} outside of class folders: {shown(loose)}"
+        raise DataError(f"{found}. Move them into CLASS/ or {UNLABELED_NAME}/, or add labels.csv: file_name,label.")
     used = {file.split("/")[0] for file in files}
-    beside = {path.name for path in root.iterdir() if path.is_dir() and not _is_hidden(path.name)}
-    folders = used | (beside - set(encoders_in(root)))
+    every = {path.name for path in root.iterdir() if path.is_dir() and not _is_hidden(path.name)}
+    folders = used | (every - set(encoders_in(root)))
     if classes is None:
         refuse_parts(root, folders, files)
     empty = sorted(name for name in folders - used if not means_no_label(name))
     if files and empty:
         links = [name for name in empty if leads_out(root, root / name)]
         hint = f" {shown(links)}: {_LEAVES}." if links else ""
-        found = f"{root} has {counted(empty, 'class folder')} without an image: {shown(empty)}"
+        found = f"{root} has {counted(len(empty), 'class folder')} without an image: {shown(empty)}"
         raise DataError(f"{found}. Add images, which end in {' '.join(EXTENSIONS)}, or remove it.{hint}")
-    also = sorted(name for name in used if means_no_label(name) and name != UNLABELED_NAME)
-    tell_assumed(root, [f"{shown([f'{name}/' for name in also])} contains photos without a label"] if also else [])
     return {file: class_name(file.split("/")[0]) for file in files}
 
 
 def refuse_parts(root: Path, folders: Iterable[str], files: Sequence[str]) -> None:
     """Raise for ``train/`` and ``val/``, which would become two classes: all folders are named like parts of a set, and
-    at least one of them contains only folders, two or more. ``files`` are relative to root."""
-    names = sorted(name for name in set(folders) if not means_no_label(name))
+    at least one of them contains only folders, two or more."""
+    names = sorted(name for name in folders if not means_no_label(name))
     if not all(name.casefold() in _PARTS for name in names):
         return
     inner = {name: {file.split("/")[1] for file in files if file.startswith(f"{name}/")} for name in names}
@@ -241,35 +211,30 @@ def refuse_parts(root: Path, folders: Iterable[str], files: Sequence[str]) -> No
     if not cut:
         return
     part = next((name for name in cut if name.casefold().startswith("train")), cut[0])
-    beside = f", and move {root}/{UNLABELED_NAME} into it" if UNLABELED_NAME in folders else ""
-    raise DataError(
-        f"{root} contains {shown(names)}, named like parts of a data set; {root}/{part} contains "
-        f"{shown(sorted(inner[part]))}. Expected a folder for each class. Use the part to learn from: {root}/{part}"
-        f"{beside}. If they are classes, label their images in a table with the columns file_name,label."
-    )
+    found = f"{root} contains {shown(names)}, named like parts of a data set, expected a folder for each class"
+    beside = f" after you have moved {UNLABELED_NAME}/ into it" if UNLABELED_NAME in folders else ""
+    raise DataError(f"{found}. Use {root}/{part}{beside}; or, if they are classes, a table with file_name,label.")
 
 
 def _class_order(root: Path, found: set[str], classes: Sequence[str] | None) -> tuple[str, ...]:
-    order = tuple(sorted(found)) if classes is None else tuple(composed(name.strip()) for name in classes)
-    # Lone surrogates stand for bytes that are not UTF-8; such a class could not be written to a report or table.
-    broken = [name for name in order if not name or means_no_label(name) or not is_utf8(name)]
-    if classes is None and not order:
+    """The given classes, otherwise all that were found, sorted."""
+    if classes is not None:
+        order = tuple(map(composed, classes))
+        if unknown := sorted(found - set(order)):
+            known = f"outside of the given classes: {shown(unknown)}. The given classes are {shown(order, limit=20)}"
+            raise DataError(f"{root} has {counted(len(unknown), 'label')} {known}.")
+        return order
+    order = tuple(sorted(found))
+    if not order:
         photos = shlex.quote(str(root))
         raise DataError(
-            f"no image of {root} has a label yet. Label a few images of every class: debiaspl label {photos} --classes "
-            f'"..."; or train with class names alone: debiaspl zeroshot {photos} --classes "..."; or name a table with '
-            f"the columns file_name,label: --labels TABLE; or move images into folders: {root}/CLASS/*.jpg."
+            f"no image of {root} has a label yet. Label a few of every class: debiaspl label {photos} --classes "
+            f'"..."; or use class names alone: debiaspl zeroshot {photos} --classes "..."; or name a table: --labels.'
         )
-    if classes is None and len(order) < 2 and not broken:
-        raise DataError(
-            f"{root} has labels of one class only: {shown(order)}. Expected two classes or more: label a few images of "
-            f"every class, in a table with the columns file_name,label, or in folders beside {UNLABELED_NAME}/."
-        )
-    if len(set(order)) < 2 or len(set(order)) < len(order) or broken:
-        named = shown(broken or order) or "not known"
-        expected = f"two or more different names in UTF-8, none of them {UNLABELED_NAME}"
-        raise DataError(f"the classes of {root} are {named}. Expected {expected}.")
-    if unknown := sorted(found - set(order)):
-        known = f"outside of the given classes: {shown(unknown)}. The given classes are {shown(order, limit=20)}"
-        raise DataError(f"{root} has {counted(unknown, 'label')} {known}.")
+    # Such a class could not be written to a report or table.
+    if broken := [name for name in order if not is_utf8(name)]:
+        raise DataError(f"the classes of {root} are {shown(broken)}. Expected names in UTF-8: rename the folders.")
+    if len(order) < 2:
+        one = f"{root} has labels of one class only: {shown(order)}. Expected two classes or more"
+        raise DataError(f"{one}, in a table with the columns file_name,label or in folders beside {UNLABELED_NAME}/.")
     return order

@@ -1,7 +1,7 @@
 """A folder of numbered files about images: line k of its manifest names the images of file k.
 
-The manifest is written before the files, so that several processes can share the work. A folder of features holds one
-such folder for each encoder, and can take the place of the photos: its names are known without them.
+The manifest is written first, so that several processes can share the work. A folder of features holds one such folder
+for each encoder, and can take the place of the photos.
 """
 
 import json
@@ -19,7 +19,7 @@ from debiaspl.data.text import DataError, shown
 from debiaspl.files import memory, open_own, parse_json, try_lock, write_bytes
 
 ROWS = 10_000
-"""Images of a file at most."""
+"""Most images of a file."""
 MANIFEST, ABOUT = "manifest.jsonl", "about.json"
 _KEY = re.compile("[0-9a-f]{16}")
 Names = tuple[str, ...]
@@ -55,9 +55,10 @@ def add_to_manifest(folder: Path, files: Sequence[Names], new: Sequence[str]) ->
 
 
 def run_on_ray(make: Callable[[], Callable[[int], None]], numbers: Sequence[int]) -> None:
-    """Share files of these numbers among the workers of a Ray cluster: call ``make`` in every worker, and what it
-    returns for each number, in one of them. Ray schedules, shows progress and repeats what is lost with a worker. The
-    cluster is RAY_ADDRESS; without it, this machine."""
+    """Share files of these numbers among the workers of a Ray cluster: RAY_ADDRESS, or this machine. ``make`` is called
+    in every worker, and what it returns for each number, in one of them. Ray repeats what is lost with a worker."""
+    if not numbers:
+        return
     ray, data = (extra(name, "--on ray needs Ray: pip install 'debiaspl[ray]'.") for name in ("ray", "ray.data"))
     ray.init(ignore_reinit_error=True, log_to_driver=False)
     gpus, cpus = (int(ray.cluster_resources().get(kind, 0)) for kind in ("GPU", "CPU"))
@@ -74,11 +75,9 @@ def run_on_ray(make: Callable[[], Callable[[int], None]], numbers: Sequence[int]
                 self.work(int(number))
             return batch
 
-    every = data.from_items([int(number) for number in numbers], override_num_blocks=max(len(numbers), 1))
+    every = data.from_items(list(numbers), override_num_blocks=len(numbers))
     how: dict[str, Any] = {"num_gpus": 1} if gpus else {"num_cpus": 1}
-    done = every.map_batches(Worker, batch_size=1, compute=data.ActorPoolStrategy(size=workers), **how)
-    if numbers and sum(len(batch["item"]) for batch in done.iter_batches(batch_size=None)) != len(numbers):
-        raise RuntimeError("Ray has returned without all files. Run the same command again.")
+    every.map_batches(Worker, batch_size=1, compute=data.ActorPoolStrategy(size=workers), **how).materialize()
 
 
 @contextmanager
@@ -91,13 +90,11 @@ def alone_in(folder: Path) -> Iterator[None]:
 
 
 class StoredFor(NamedTuple):
-    """For which encoder a folder holds features."""
+    """For which encoder a folder holds features, and the side of the images inside it and as they were read."""
 
     encoder: str
     image_size: int
-    """Side of the images inside the encoder."""
     side: int
-    """Side at which they were read."""
 
 
 def encoders_in(root: Path) -> dict[str, StoredFor]:

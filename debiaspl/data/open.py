@@ -19,7 +19,7 @@ from debiaspl.data.text import DataError
 TEST_SHARE = 0.2
 
 
-def open_data(data: str, image_size: int = 0, stream: bool = False, root: str | Path | None = None) -> TrainTest:
+def open_data(data: str, image_size: int = 0, stream: bool = False) -> TrainTest:
     """A known set by its name, or the data at a path.
 
     If there is no test set, a fifth of each class is held out, the same fifth for every seed.
@@ -28,13 +28,12 @@ def open_data(data: str, image_size: int = 0, stream: bool = False, root: str | 
         data: a name such as ``cifar10``, or a path: class folders, a folder with labels.csv, tar shards, a packed set.
         image_size: side of the images; 0 for that of the set, or of the first image of a folder.
         stream: read the images of a folder while training, instead of once before. Tar shards are always streamed.
-        root: an additional folder in which known sets are searched.
     """
     place = Path(data).expanduser()
     if not place.exists() and ("/" in data or data.startswith(("~", "."))):
         raise DataError(f"{place} does not exist. Expected images, tar shards, a packed set, or a known set's name.")
     if is_known(data) or not place.exists():
-        whole = load(data, root)
+        whole = load(data)
         return TrainTest(_sized(whole.train, image_size), _sized(whole.test, image_size)) if image_size else whole
     if _is_packed(place):
         return with_test_set(open_packed(place))

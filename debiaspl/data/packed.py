@@ -7,7 +7,6 @@ A packed folder contains ``images.npy`` (uint8, N x C x H x W) and ``index.json`
 import hashlib
 import json
 import os
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -33,12 +32,10 @@ class PackedImages(StoredImages):
 
     path: Path
     positions: Tensor
-    picture: tuple[int, int, int]
-    """Channels, height and width."""
 
     @property
-    def shape(self) -> tuple[int, int, int, int]:
-        return len(self.positions), *self.picture
+    def shape(self) -> tuple[int, ...]:
+        return len(self.positions), *self._pixels.shape[1:]
 
     def is_same(self, other: "PackedImages") -> bool:
         return self.path == other.path and torch.equal(self.positions, other.positions)
@@ -75,16 +72,9 @@ def pack(images: ImageSet, out: Path, progress: Progress = unseen) -> tuple[int,
         file.seek(0)
         _write_header(file, (len(kept), *picture))
 
-    try:
-        write_whole(out / PIXELS, write)
-        index = {"classes": images.classes, "labels": images.labels[kept].tolist()}
-        write_text(out / INDEX, json.dumps(index | {"ids": [images.ids[place] for place in kept]}))
-    except BaseException:
-        with suppress(OSError):
-            for name in (INDEX, PIXELS):
-                (out / name).unlink(missing_ok=True)
-            out.rmdir()
-        raise
+    write_whole(out / PIXELS, write)
+    index = {"classes": images.classes, "labels": images.labels[kept].tolist()}
+    write_text(out / INDEX, json.dumps(index | {"ids": [images.ids[place] for place in kept]}))
     return len(kept), skipped
 
 
@@ -112,7 +102,7 @@ def open_packed(folder: Path) -> ImageSet:
             different = {name for name in names if isinstance(name, str)} if isinstance(names, list) else ()
             if not 0 < len(names) == len(different):
                 raise ValueError("its classes or ids are not different names")
-        images = PackedImages(path, torch.arange(len(pixels)), pixels.shape[1:])
+        images = PackedImages(path, torch.arange(len(pixels)))
         return ImageSet(images, torch.tensor(index["labels"]), tuple(index["classes"]), tuple(index["ids"]))
     except Exception as error:  # damaged headers and numbers fail in many ways
         raise DataError(f"{folder / INDEX} or {PIXELS} is missing or damaged ({error}). Pack the set again.") from error

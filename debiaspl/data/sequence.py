@@ -86,26 +86,18 @@ def _names(dataset: Any, label: str | None) -> tuple[str, ...]:
 
 def _labeled(pixels: Tensor, labels: list[Any], names: tuple[str, ...]) -> ImageSet:
     """Labels may be class numbers or names; -1, None or an empty name for none."""
-    known = [label for label in labels if not _is_missing(label)]
-    if known and all(isinstance(label, str) for label in known):
-        names = names or tuple(sorted(set(known)))
-        if unknown := sorted(set(known) - set(names)):
-            raise DataError(f"labels are {', '.join(unknown[:3])}, expected some of {', '.join(names)}.")
-        labels = [UNLABELED if _is_missing(label) else names.index(label) for label in labels]
+    texts = sorted({label for label in labels if isinstance(label, str)} - {""})
+    names = names or tuple(texts)
+    if unknown := sorted(set(texts) - set(names)):
+        raise DataError(f"labels are {', '.join(unknown[:3])}, expected some of {', '.join(names)}.")
+    numbers: dict[Any, int] = {None: UNLABELED, "": UNLABELED, UNLABELED: UNLABELED}
+    numbers |= {name: number for number, name in enumerate(names)}
     try:
-        numbers = [UNLABELED if _is_missing(label) else _whole(label) for label in labels]
-    except (TypeError, ValueError) as error:
+        found = torch.tensor([numbers[label] if texts else numbers.get(label, label) for label in labels])
+        if bool((found != found.long()).any()):
+            raise ValueError("no whole number")
+    except (KeyError, TypeError, ValueError) as error:
         raise DataError(f"a label is {error}, expected class numbers or names, and -1 or None for no label.") from None
-    most = max(numbers, default=UNLABELED)
+    most = int(found.max())
     classes = names if most >= 0 or len(names) > 1 else ()
-    return ImageSet(pixels, torch.tensor(numbers), classes or tuple(map(str, range(most + 1))))
-
-
-def _whole(label: Any) -> int:
-    if isinstance(label, bool | str) or int(label) != label:
-        raise ValueError(repr(label))
-    return int(label)
-
-
-def _is_missing(label: Any) -> bool:
-    return label is None or (isinstance(label, str) and not label)
+    return ImageSet(pixels, found.long(), classes or tuple(map(str, range(most + 1))))

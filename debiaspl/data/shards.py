@@ -20,7 +20,6 @@ LABEL_EXTENSIONS = (".cls", ".txt")
 LONGEST_LABEL = 4096
 """In bytes; a label is the name or the number of a class."""
 _DAMAGED = (tarfile.TarError, EOFError, ValueError, OverflowError, LookupError, MemoryError, OSError)
-"""Exceptions from reading a damaged tar file."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,9 +34,6 @@ class TarShards:
     shard: NDArray[np.int32]
     offset: NDArray[np.int64]
     size: NDArray[np.int64]
-
-    def __len__(self) -> int:
-        return len(self.shard)
 
     def stamp(self, position: int) -> tuple[int, int]:
         """Size of the image, and time of its shard."""
@@ -107,12 +103,10 @@ def _samples(path: Path) -> dict[str, dict[str, tarfile.TarInfo]]:
             for member in _members(shard):
                 if member.isreg() and not PurePosixPath(member.name).name.startswith("."):
                     if member.offset_data + member.size > length:
-                        raise DataError(f"{path} is truncated inside {member.name}. Get or make the shard again.")
+                        raise tarfile.ReadError(f"truncated inside {member.name}")
                     folder, _, file = member.name.rpartition("/")
                     stem, dot, extension = file.partition(".")
                     samples.setdefault(f"{folder}/{stem}" if folder else stem, {})[dot + extension.lower()] = member
-    except DataError:
-        raise
     except _DAMAGED as error:
         why = str(error) or type(error).__name__
         raise DataError(f"{path} is not a complete, plain tar file ({why}). Get or make the shard again.") from error

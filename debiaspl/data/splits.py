@@ -9,14 +9,12 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from torch import Tensor, from_numpy
 
 from debiaspl.debias.correction import within
 
 Indices = NDArray[np.int64]
-Labels = Tensor | ArrayLike
-"""The class number of every image: a tensor on any device, an array or a list."""
 
 
 class Split(NamedTuple):
@@ -42,7 +40,7 @@ class FewLabels:
     labeled_also_unlabeled: bool = True
     """Whether labeled images are also used as unlabeled ones."""
 
-    def split(self, labels: Labels, seed: int) -> Split:
+    def split(self, labels: Tensor, seed: int) -> Split:
         classes = _positions(labels)
         for number, positions in enumerate(classes):
             if not 1 <= self.per_class <= len(positions):
@@ -60,7 +58,7 @@ class LabelShare:
     labeled_also_unlabeled: bool = False
     """Whether labeled images are also used as unlabeled ones."""
 
-    def split(self, labels: Labels, seed: int) -> Split:
+    def split(self, labels: Tensor, seed: int) -> Split:
         classes, share = _positions(labels), within("share", self.share, "(0, 1)")
         numbers = [max(round(share * len(positions)), 1) for positions in classes]
         return _split(_drawn(classes, numbers, seed), classes, self.labeled_also_unlabeled)
@@ -82,7 +80,7 @@ class LongTail:
     labeled_also_unlabeled: bool = False
     """Whether labeled images are also used as unlabeled ones."""
 
-    def split(self, labels: Labels, seed: int) -> Split:
+    def split(self, labels: Tensor, seed: int) -> Split:
         labeled, rest = _long_tail_parts(labels, self.gamma, self.labeled_fraction, seed)
         return _split(labeled, labeled + rest, self.labeled_also_unlabeled)
 
@@ -99,7 +97,7 @@ class Mismatch:
     unlabeled: str = "balanced"
     """``balanced`` or ``long-tail``."""
 
-    def split(self, labels: Labels, seed: int) -> Split:
+    def split(self, labels: Tensor, seed: int) -> Split:
         if self.unlabeled not in ("long-tail", "balanced"):
             raise ValueError(f"unlabeled is {self.unlabeled!r}, expected 'long-tail' or 'balanced'.")
         labeled, rest = _long_tail_parts(labels, self.gamma, self.labeled_fraction, seed)
@@ -131,7 +129,7 @@ class TwoTails:
     unlabeled_gamma: float = 0.0
     """For unlabeled images: size of the largest class over that of the smallest; 0: gamma."""
 
-    def split(self, labels: Labels, seed: int) -> Split:
+    def split(self, labels: Tensor, seed: int) -> Split:
         classes = _positions(labels)
         labeled_sizes = _tail(self.labeled_max, self.gamma, len(classes))
         unlabeled_sizes = _tail(self.unlabeled_max, self.unlabeled_gamma or self.gamma, len(classes))
@@ -152,11 +150,11 @@ class TwoTails:
         return _split(labeled, kept, self.labeled_also_unlabeled)
 
 
-def hold_out_labels(labels: Labels, split: Split, fraction: float, seed: int) -> tuple[Split, Tensor]:
+def hold_out_labels(labels: Tensor, split: Split, fraction: float, seed: int) -> tuple[Split, Tensor]:
     """The split with fewer labels, and the positions of those held out for validation: this share of each class,
     rounded, but never the last label. Their place among the unlabeled images does not change."""
     within("fraction", fraction, "(0, 1)")
-    known, positions = _numbers(labels), split.labeled.cpu().numpy()
+    known, positions = labels.cpu().numpy(), split.labeled.cpu().numpy()
     classes = [positions[known[positions] == number] for number in np.unique(known[positions])]
     numbers = [min(round(fraction * len(each)), len(each) - 1) for each in classes]
     validation = np.sort(np.concatenate(_drawn(classes, numbers, seed)))
@@ -167,7 +165,7 @@ def hold_out_labels(labels: Labels, split: Split, fraction: float, seed: int) ->
 
 
 def _long_tail_parts(
-    labels: Labels, gamma: float, labeled_fraction: float, seed: int
+    labels: Tensor, gamma: float, labeled_fraction: float, seed: int
 ) -> tuple[list[Indices], list[Indices]]:
     """For each class, the labeled images and the others that it keeps."""
     within("labeled_fraction", labeled_fraction, "(0, 1]")
@@ -196,20 +194,12 @@ def _drawn(classes: list[Indices], numbers: list[int], seed: int) -> list[Indice
     return [random.permutation(positions)[:number] for positions, number in zip(classes, numbers, strict=True)]
 
 
-def _positions(labels: Labels) -> list[Indices]:
+def _positions(labels: Tensor) -> list[Indices]:
     """Positions of the images of each class."""
-    known = _numbers(labels)
+    known = labels.cpu().numpy()
     if known.min() < 0:
         raise ValueError(f"{(known < 0).sum()} images have no label, but a protocol that hides labels needs them all.")
-    return [np.flatnonzero(known == number).astype(np.int64) for number in range(known.max() + 1)]
-
-
-def _numbers(labels: Labels) -> Indices:
-    known = labels.cpu().numpy() if isinstance(labels, Tensor) else np.asarray(labels)
-    if known.ndim != 1 or not len(known) or not np.issubdtype(known.dtype, np.integer):
-        found = f"labels have shape {known.shape} and type {known.dtype}, expected one whole number for each image"
-        raise ValueError(f"{found}. For names: np.unique(names, return_inverse=True)[1].")
-    return known.astype(np.int64)
+    return [np.flatnonzero(known == number) for number in range(known.max() + 1)]
 
 
 def _split(labeled: list[Indices], kept: list[Indices], labeled_also_unlabeled: bool) -> Split:

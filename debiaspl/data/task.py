@@ -76,12 +76,10 @@ class GivenLabels:
 class NoLabels:
     """Ignores all labels: uses every image of a folder, at any depth, or the training images of a known set."""
 
-    def read(
-        self, data: str, image_size: int, stream: bool, root: str | Path | None = None, progress: Progress = unseen
-    ) -> ImageSet:
+    def read(self, data: str, image_size: int, stream: bool, progress: Progress = unseen) -> ImageSet:
         """The images at this size; with ``stream`` they stay in their files."""
         if not is_folder_of_images(data):
-            return without_classes(open_data(data, image_size, stream, root).train)
+            return without_classes(open_data(data, image_size, stream).train)
         return images_of(list_images(Path(data).expanduser()), image_size, stream, progress)
 
     def split(self, labels: Tensor, seed: int) -> Split:

@@ -9,7 +9,6 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 import torch
 from safetensors import SafetensorError, safe_open
@@ -25,16 +24,6 @@ class Damaged(ValueError):  # noqa: N818 - it names what is wrong with the file
     """The file is not what was written; the message is a short reason, without the name of the file."""
 
 
-class TensorFile(NamedTuple):
-    """The content of such a file."""
-
-    tensors: dict[str, Tensor]
-    texts: dict[str, str]
-    """Texts by name, without the digest."""
-    sealed: bool
-    """Whether there is a digest; it is then correct."""
-
-
 def tensor_file(tensors: Mapping[str, Tensor], name: str, text: str) -> bytes:
     """The bytes of such a file; ``text`` is a JSON object. Tensors must be on the CPU, each with its own memory."""
     between = "" if text == "{}" else ", "
@@ -42,9 +31,11 @@ def tensor_file(tensors: Mapping[str, Tensor], name: str, text: str) -> bytes:
     return save(dict(tensors), metadata={name: whole})
 
 
-def read_tensor_file(path: Path, need_digest: bool = True, only: Sequence[str] = ()) -> TensorFile:
-    """Read such a file. Raises Damaged or OSError. Files of other programs have no digest: they are only read
-    without ``need_digest``. Where ``only`` some tensors are read, they are not checked."""
+def read_tensor_file(
+    path: Path, need_digest: bool = True, only: Sequence[str] = ()
+) -> tuple[dict[str, Tensor], dict[str, str]]:
+    """Tensors and texts by name; the texts without the digest. Raises Damaged or OSError. Files of other programs have
+    no digest: they are only read without ``need_digest``. With ``only`` some tensors are read, unchecked."""
     try:
         with safe_open(path, framework="pt") as file:
             texts = dict(file.metadata() or {})
@@ -57,10 +48,10 @@ def read_tensor_file(path: Path, need_digest: bool = True, only: Sequence[str] =
             texts[name] = f"{text[: seal.start()]}}}"
             if not only and seal[1] != digest_of_tensors(tensors, name, texts[name]):
                 raise Damaged("its content does not match its digest")
-            return TensorFile(tensors, texts, sealed=True)
+            return tensors, texts
     if need_digest:
         raise Damaged("it has no digest")
-    return TensorFile(tensors, texts, sealed=False)
+    return tensors, texts
 
 
 def classes_of_run(folder: Path) -> tuple[str, ...] | None:

@@ -22,11 +22,6 @@ def shown(names: Sequence[str], limit: int = 5) -> str:
     return f"{first} and {len(names) - limit} more" if len(names) > limit else first
 
 
-def counted(things: Sequence[object], noun: str) -> str:
-    """A number with its noun, in singular or plural."""
-    return f"{len(things)} {noun}{'' if len(things) == 1 else 's'}"
-
-
 @dataclass(frozen=True)
 class CsvRow:
     """One row: its cells, and its text in the file."""
@@ -133,9 +128,7 @@ def read_class_names(text: str) -> tuple[str, ...]:
         raise DataError(f"{TYPED} is {text!r}: {error}. Expected names separated by commas. {example}") from error
     names = [name for row in rows for name in row.cells]
     if len(names) == 1 and (Path(text).suffix or Path(text).parent.name):
-        raise DataError(
-            f"{TYPED} is {text!r}, and there is no such file. Expected names separated by commas, or a file."
-        )
+        raise DataError(f"{TYPED} is {text!r}, and there is no such file. Expected names with commas, or a file.")
     return check_class_names(names, TYPED)
 
 
@@ -148,11 +141,9 @@ def class_names_in(file: Path) -> tuple[str, ...]:
 def check_class_names(names: Iterable[str], origin: str = "classes", alike: bool = False) -> tuple[str, ...]:
     """The names without surrounding spaces and with composed accents. Raises unless two or more are different, not only
     in upper and lower case, unless ``alike`` is true: text models and some file systems do not distinguish them."""
-    given = [names] if isinstance(names, str) else list(names)
-    strange = [name for name in given if not isinstance(name, str)]
-    if isinstance(names, str) or strange:
-        found = names if isinstance(names, str) else strange[0]
-        raise DataError(f"{origin} has {found!r}, expected a list of names, such as ['river', 'forest'].")
+    given = names if isinstance(names, str) else list(names)
+    if isinstance(given, str) or not all(isinstance(name, str) for name in given):
+        raise DataError(f"{origin} is {given!r}, expected a list of names, such as ['river', 'forest'].")
     classes = tuple(composed(name.strip()) for name in given)
     if "" in classes:
         unnamed = f"class {classes.index('') + 1} of {len(classes)} has no name"

@@ -16,7 +16,6 @@ from debiaspl.debias.logit_adjustment import (
 from debiaspl.debias.simpro import SimPro as SimPro
 from debiaspl.debias.tau_norm import TauNorm as TauNorm
 
-# By name. Each is built from its settings and the arguments it declares: num_classes, class_counts.
 CORRECTIONS: dict[str, Callable[..., Correction]] = {
     "none": Correction,
     "debiaser": Debiaser,

@@ -12,14 +12,11 @@ class DistributionAlignment(RunningPrior):
     """Adjusts pseudo-labels so that their average class distribution matches a target distribution.
 
     ``alignment(weak_logits)`` is ``q * target / prior``, normalised, with ``q = softmax(f)``. In the paper's letters,
-    p(y) is the target, and p-tilde(y), the running mean of the model's raw predictions, is ``prior``. It is computed as
-    ``softmax(f + log(target) - log(prior))``, which is equal. The loss does not change. With a uniform target the
-    labels are those of a Debiaser of strength 1 without its margin.
+    p(y) is the target, and p-tilde(y), the running mean of the model's raw predictions, is ``prior``. With a uniform
+    target the labels are those of a Debiaser of strength 1 without its margin.
 
-    The paper's p-tilde is the mean over the last 128 batches. Here it is a moving average, as in Debiaser: one vector
-    instead of 128, no indexing, one message between ranks. A momentum of 127 / 129, about 0.985, has the same mean age
-    and the same variance as that window. As in the paper's code it starts at 1 / C, and labels use its value before the
-    batch.
+    The paper's p-tilde is the mean over the last 128 batches. Here it is a moving average, from 1 / C: a momentum of
+    127 / 129, about 0.985, has the same mean age and the same variance as that window.
 
     Args:
         class_counts: number of labels per class; the default target.
@@ -37,5 +34,5 @@ class DistributionAlignment(RunningPrior):
         self.register_buffer("target", shares_of(target, class_counts), persistent=False)
 
     def probabilities(self, weak_logits: Tensor) -> Tensor:
-        self.check(weak_logits, "weak_logits")
-        return (at_least_float32(weak_logits.detach()) + (safe_log(self.target) - self.log_prior())).softmax(-1)
+        self.check(weak_logits)
+        return (at_least_float32(weak_logits.detach()) + (safe_log(self.target) - safe_log(self.prior))).softmax(-1)

@@ -16,14 +16,12 @@ class CausalNorm(Correction):
     With normalised weights w_i and ``d`` the direction of the mean feature, the paper's total direct effect of image x
     is ``w_i x - alpha * (x d) (w_i d)``. This is again a linear classifier: ``W (I - alpha d d^T)``.
 
-    Choices that the paper leaves open: the bias is treated as the weight of one more feature that is always 1, so with
-    alpha 1 the mean image has equal logits for all classes. Features are not normalised (the paper divides by their
-    norm, which changes the confidence but not the class). The weights are multiplied by their mean norm, so that
-    confidences keep their size. With alpha 0 this is TauNorm with tau 1.
+    The bias is treated as the weight of one more feature that is always 1, so with alpha 1 the mean image has equal
+    logits for all classes. Features are not normalised, which would change the confidence but not the class, and the
+    weights are multiplied by their mean norm. With alpha 0 this is TauNorm with tau 1.
 
-    That is for any linear classifier, with d from the trained network. The paper's own classifier is ``head=causal``:
-    several normalised heads, each with its own d, a moving mean during training. Of it, this correction is exactly the
-    paper's, and only has to set its alpha.
+    The paper's own classifier is ``head=causal``: several normalised heads, each with its own d, a moving mean during
+    training. This correction then only sets its alpha.
 
     Args:
         alpha: how much of the mean direction is removed; 1 removes it entirely. With head=causal the paper uses 3, and
@@ -32,7 +30,7 @@ class CausalNorm(Correction):
 
     def __init__(self, alpha: float = 1.0) -> None:
         super().__init__()
-        self.alpha = float(within("alpha", alpha, "[0, inf)", "1 removes the mean direction entirely"))
+        self.alpha = float(within("alpha", alpha, "[0, inf)"))
 
     @torch.no_grad()
     def classifier(self, head: nn.Linear, mean_features: Tensor) -> nn.Linear:

@@ -10,28 +10,24 @@ class CDMAD(Correction):
     """Labels come from ``softmax(f - g)``, where g are the logits of a blank image; so does the trained classifier.
 
     An image of one colour shows no class, so whatever the network predicts for it is bias. No class distribution is
-    needed, neither of the labeled nor of the unlabeled images. In every step g is computed again by the network that
-    labels the weak views. The losses do not change. After training, ``f - g`` is an ordinary linear classifier: g is
-    subtracted from its bias.
+    needed. In every step g is computed again by the network that labels the weak views. The losses do not change.
 
-    As in the released code the blank image has the value 1 everywhere, which is white here, and labels are corrected
-    after the first fifth of the training. The released code passes the blank image in training mode, normalised by its
-    own statistics; here it uses the running statistics, as in testing, and does not change them. The released FixMatch
-    has no threshold and soft labels: ``threshold=0``.
+    As in the released code the blank image is white, and labels are corrected after the first fifth of the training.
+    That code normalises the blank image by its own statistics; here it uses the running ones. Its FixMatch has no
+    threshold and soft labels: ``threshold=0``.
 
     Args:
         begin: share of the training after which labels are corrected; the trained classifier always is.
         colour: value of the blank image, from -1 (black) to 1 (white).
     """
 
-    looks = True
     needs_pictures = "this correction uses a blank image, and there is no blank vector."
     blank: Tensor
 
     def __init__(self, num_classes: int, begin: float = 0.2, colour: float = 1.0) -> None:
         super().__init__()
-        self.begin = within("begin", begin, "[0, 1]", "a share of the training")
-        self.colour = within("colour", colour, "[-1, 1]", "from black to white")
+        self.begin = within("begin", begin, "[0, 1]")
+        self.colour = within("colour", colour, "[-1, 1]")
         self.register_buffer("blank", torch.zeros(num_classes))
 
     @torch.no_grad()

@@ -1,6 +1,5 @@
 """Several corrections combined into one; each acts in different places."""
 
-import difflib
 import inspect
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -20,8 +19,7 @@ ABOUT_THE_DATA = ("num_classes", "class_counts")
 class Composite(Correction):
     """Combines corrections that act in different places: labels, labeled or unlabeled loss, trained classifier.
 
-    Each place belongs to one part; all parts learn from the same raw logits. Two parts that act in the same place raise
-    an error, and so do two that remove the same bias in different places, because it would be removed twice.
+    All parts learn from the same raw logits. Two may not act in the same place, or remove the same bias.
 
     Args:
         parts: the corrections by name.
@@ -38,11 +36,8 @@ class Composite(Correction):
         idle = [name for name, part in parts.items() if not part.places()]
         if idle:
             raise ValueError(f"correction is {PLUS.join(parts)}, but {idle[0]} does nothing. Leave it out.")
-        self.corrects_pseudo_labels_alone = all(part.corrects_pseudo_labels_alone for part in parts.values())
-        self.looks = any(part.looks for part in parts.values())
         self.needs_pictures = next((part.needs_pictures for part in parts.values() if part.needs_pictures), "")
         self.held_out = any(part.held_out for part in parts.values())
-        self.needs_hard_labels = any(part.needs_hard_labels for part in parts.values())
 
     def each(self) -> tuple[Correction, ...]:
         return tuple(part for part in self.parts.values() if isinstance(part, Correction))
@@ -53,9 +48,8 @@ class Composite(Correction):
     @property
     def prior(self) -> Tensor | None:
         """The prior of the part that has one; if two do, that of the part that corrects labels."""
-        kept = [part for part in (self._for("labels"), *self.each()) if hasattr(part, "prior")]
-        prior = kept[0].prior if kept else None
-        return prior if isinstance(prior, Tensor) else None
+        priors = (getattr(part, "prior", None) for part in (self._for("labels"), *self.each()))
+        return next((prior for prior in priors if prior is not None), None)
 
     def probabilities(self, weak_logits: Tensor) -> Tensor:
         return self._for("labels").probabilities(weak_logits)
@@ -63,6 +57,10 @@ class Composite(Correction):
     def look(self, network: nn.Module, like: Tensor, progress: Tensor) -> None:
         for part in self.each():
             part.look(network, like, progress)
+
+    def expect(self, shares: Tensor) -> None:
+        for part in self.each():
+            part.expect(shares)
 
     def learn(self, weak_logits: Tensor) -> None:
         for part in self.each():
@@ -76,8 +74,8 @@ class Composite(Correction):
         for part in self.each():
             part.release()
 
-    def margin(self, strong_logits: Tensor, labels: Tensor | None = None) -> Tensor:
-        return self._for("unlabeled loss").margin(strong_logits, labels)
+    def margin(self, logits: Tensor, labels: Tensor | None = None) -> Tensor:
+        return self._for("unlabeled loss").margin(logits, labels)
 
     def labeled_margin(self, logits: Tensor, labels: Tensor | None = None) -> Tensor:
         return self._for("labeled loss").labeled_margin(logits, labels)
@@ -94,32 +92,29 @@ class Composite(Correction):
         return self._for("classifier").classifier(head, mean_features)
 
     def _for(self, place: str) -> Correction:
-        """The part that acts there. If none does, any part will do: its method is the one of no correction."""
+        """The part that acts there; if none does, any: its method is the one of no correction."""
         return next((part for part in self.each() if place in part.places()), self.each()[0])
 
 
-class CompositeBuilder:
-    """Builds a ``Composite`` from the named arguments of all its parts.
+def named_arguments(builder: Callable[..., Any]) -> dict[str, inspect.Parameter]:
+    """Those that can be passed by name."""
+    every = inspect.signature(builder).parameters.values()
+    return {item.name: item for item in every if item.kind not in (item.VAR_POSITIONAL, item.VAR_KEYWORD)}
 
-    Arguments about the data are shared by all parts. Other arguments are settings. If two parts have a setting of the
-    same name, it is prefixed with the name of the part: ``logit_adjustment_tau``.
-    """
+
+class CompositeBuilder:
+    """Builds a ``Composite`` from the named arguments of all its parts. If two have a setting of the same name, it is
+    prefixed with the name of the part: ``logit_adjustment_tau``."""
 
     def __init__(self, name: str, known: Mapping[str, Callable[..., Correction]]) -> None:
         names = name.split(PLUS)
-        for number, part in enumerate(names):
-            if part not in known:
-                close = difflib.get_close_matches(part, known, n=1)
-                hint = f"Did you mean {close[0]}?" if close else f"There are {', '.join(sorted(known))}."
-                raise ValueError(f"there is no correction named {part!r}. {hint}")
-            if part in names[:number]:
-                raise ValueError(f"correction is {name}, which names {part} twice. Name each part once.")
+        if len(set(names)) < len(names):
+            raise ValueError(f"correction is {name}, which names a part twice. Name each part once.")
         self.builders = {part: known[part] for part in names}
         self.arguments: dict[str, inspect.Parameter] = {}
-        """The arguments of all parts, by the names that they have here."""
         self.targets: dict[str, list[tuple[str, str]]] = {}
         """Name of an argument -> the parts that take it, each with its own name for it."""
-        items = [(part, item) for part, builder in self.builders.items() for item in _named(builder)]
+        items = [(part, item) for part, builder in self.builders.items() for item in named_arguments(builder).values()]
         counts = Counter(item.name for _, item in items)
         for part, item in items:
             is_setting = item.name not in ABOUT_THE_DATA
@@ -133,9 +128,3 @@ class CompositeBuilder:
             for part, name in self.targets[key]:
                 by_part[part][name] = value
         return Composite({part: builder(**by_part[part]) for part, builder in self.builders.items()})
-
-
-def _named(builder: Callable[..., Correction]) -> list[inspect.Parameter]:
-    """The arguments that can be passed by name; the null correction has none."""
-    unnamed = inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD
-    return [item for item in inspect.signature(builder).parameters.values() if item.kind not in unnamed]

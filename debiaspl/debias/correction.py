@@ -1,4 +1,4 @@
-"""The null correction, which is the interface of all corrections, and functions that several of them share."""
+"""The null correction, which is the interface of all, and functions that several of them share."""
 
 from collections.abc import Sequence
 from copy import deepcopy
@@ -15,8 +15,6 @@ PLACES = {
     "classifier": "classifier",
 }
 """Places where a correction can act -> the method that does it."""
-
-
 LABEL_SHARES = "the shares of the classes among the labels"
 """What several corrections remove, in different places."""
 
@@ -24,12 +22,8 @@ LABEL_SHARES = "the shares of the classes among the labels"
 class Correction(nn.Module):
     """Corrects a model's predictions before pseudo-labels are made from them. This base class changes nothing.
 
-    ``correction(weak_logits)`` returns the probabilities from which pseudo-labels are made and, in training mode,
-    learns from the batch. ``correction.margin(strong_logits, labels)`` returns the logits for the loss.
-
-    A subclass overrides ``probabilities`` and ``margin``, and ``learn`` if it adapts. Its learned state is in buffers.
-    It can also override ``labeled_margin``, for the loss of labeled images, ``classifier``, for the trained classifier,
-    and ``look``, if it needs the network itself. Its constructor declares the information it needs about the data:
+    A subclass overrides the methods of the ``PLACES`` where it acts, ``learn`` if it adapts, and ``look`` if it needs
+    the network itself. Its learned state is in buffers. Its constructor declares what it needs to know of the data:
     ``num_classes``, or ``class_counts``, the number of labels per class.
     """
 
@@ -37,12 +31,10 @@ class Correction(nn.Module):
     """Has no effect without pseudo-labels."""
     needs_hard_labels = False
     """The margin depends on one class, so it is undefined for soft or mixed targets."""
-    looks = False
-    """Needs the network itself, see ``look``."""
     needs_pictures = ""
-    """Why it cannot work on vectors of a frozen encoder, as a sentence; empty if it can."""
+    """Why it cannot work on vectors, as a sentence; empty if it can."""
     held_out = False
-    """Chooses a setting for the trained classifier by labels that are held out, see ``choose``."""
+    """Chooses a setting by labels that are held out, see ``choose``."""
     takes_out = ""
     """The bias it removes, if other corrections remove the same one elsewhere: they cannot be combined."""
 
@@ -51,7 +43,7 @@ class Correction(nn.Module):
         return ", ".join(f"{name}={value}" for name, value in values.items() if isinstance(value, int | float))
 
     def places(self) -> frozenset[str]:
-        """The places where it acts, of ``PLACES``: those whose method it overrides."""
+        """Where it acts, of ``PLACES``."""
         return frozenset(
             place for place, method in PLACES.items() if getattr(type(self), method) is not getattr(Correction, method)
         )
@@ -61,18 +53,21 @@ class Correction(nn.Module):
         return (self,)
 
     def forward(self, weak_logits: Tensor) -> Tensor:
-        """Return probabilities for pseudo-labels, from the state before this batch; then learn from the batch."""
+        """Probabilities for pseudo-labels, from the state before this batch; in training mode it then learns."""
         probabilities = self.probabilities(weak_logits)
         if self.training:
             self.learn(weak_logits)
         return probabilities
 
     def look(self, network: nn.Module, like: Tensor, progress: Tensor) -> None:
-        """Inspect the network: before each step the one that labels, and finally the trained one. ``like`` are images
-        of the input shape, ``progress`` is the completed share of the training. Called only if ``looks`` is true."""
+        """Inspect the network: before each step the one that labels, and finally the trained one, with images of the
+        shape of ``like``, at this completed share of the training."""
+
+    def expect(self, shares: Tensor) -> None:
+        """Before the first step: class shares of the unlabeled images, (C,), by labels that spread over a graph."""
 
     def probabilities(self, weak_logits: Tensor) -> Tensor:
-        """Corrected probabilities. They are targets, so they have no gradient; nothing is learned."""
+        """Corrected probabilities, without gradient; nothing is learned."""
         return at_least_float32(weak_logits.detach()).softmax(-1)
 
     def learn(self, weak_logits: Tensor) -> None:
@@ -84,9 +79,9 @@ class Correction(nn.Module):
     def release(self) -> None:
         """Learn from all held batches as from one."""
 
-    def margin(self, strong_logits: Tensor, labels: Tensor | None = None) -> Tensor:
+    def margin(self, logits: Tensor, labels: Tensor | None = None) -> Tensor:
         """The logits of the strong views for the loss; ``labels`` are their hard targets, if any."""
-        return at_least_float32(strong_logits)
+        return at_least_float32(logits)
 
     def labeled_margin(self, logits: Tensor, labels: Tensor | None = None) -> Tensor:
         """The logits of labeled images for the loss."""
@@ -97,28 +92,28 @@ class Correction(nn.Module):
         return None
 
     def choose(self, head: nn.Linear, features: Tensor, labels: Tensor) -> None:
-        """Before ``classifier``: choose a setting by held-out images. Called only if ``held_out`` is true."""
+        """Before ``classifier``: choose a setting by held-out images."""
 
     def classifier(self, head: nn.Linear, mean_features: Tensor) -> nn.Linear:
-        """The corrected classifier after training; ``mean_features``, (D,), is the mean over training images."""
+        """The corrected classifier after training; ``mean_features``, (D,), are those of the training images."""
         return head
 
 
 def at_least_float32(logits: Tensor) -> Tensor:
-    """Convert half precision to float32, which keeps more than 2 or 3 digits of a log-probability; float64 stays."""
+    """Half precision becomes float32, which keeps more than 2 or 3 digits of a log-probability; float64 stays."""
     return logits.float() if logits.dtype in (torch.float16, torch.bfloat16) else logits
 
 
 Number = TypeVar("Number", int, float)
 
 
-def within(name: str, value: Number, interval: str, hint: str = "") -> Number:
-    """The value of a setting. Raises unless it lies in the interval, such as ``[0, 1)`` or ``(0, inf)``."""
+def within(name: str, value: Number, interval: str) -> Number:
+    """The value. Raises unless it lies in the interval, such as ``[0, 1)`` or ``(0, inf)``."""
     low, high = map(float, interval[1:-1].split(","))
     above = low <= value if interval[0] == "[" else low < value
     below = value <= high if interval[-1] == "]" else value < high
     if not (above and below):
-        raise ValueError(f"{name} is {value!r}, expected a number in {interval}{hint and ': '}{hint}.")
+        raise ValueError(f"{name} is {value!r}, expected a number in {interval}.")
     return value
 
 
@@ -127,12 +122,9 @@ def checked_counts(class_counts: Sequence[int]) -> Tensor:
     counts = torch.tensor([float(count) for count in class_counts], dtype=torch.float64)
     if len(counts) < 2:
         raise ValueError(f"class_counts is {tuple(class_counts)}, expected the number of labels of at least 2 classes.")
-    empty = [number for number, count in enumerate(counts.tolist()) if not 1 <= count < float("inf")]
-    if empty:
-        raise ValueError(
-            f"class_counts is {tuple(class_counts)}, expected a label of every class: see classes "
-            f"{', '.join(map(str, empty))}. Label an image of each, or use debiaser, which needs no counts."
-        )
+    if empty := [str(number) for number, count in enumerate(counts.tolist()) if not 1 <= count < float("inf")]:
+        found = f"class_counts is {tuple(class_counts)}, without a label of classes {', '.join(empty)}"
+        raise ValueError(f"{found}. Label an image of each, or use debiaser, which needs no counts.")
     return counts.float()
 
 

@@ -29,19 +29,19 @@ class Debiaser(RunningPrior):
     * ``debiaser.margin(strong_logits)`` is ``z + strength * log(prior)``, with the prior after the batch. Its
       cross-entropy is the adaptive marginal loss (Eq. 5), whose margins are ``strength * log(1 / prior)``.
 
-    The paper contradicts itself on the update: Eq. 4 uses ``softmax(f)``, Algorithm 1 the debiased prediction. This
-    class follows Eq. 4. The prior does not change if the batch is empty or has a non-finite logit on any rank.
+    This is Eq. 4; the paper's Algorithm 1 has the debiased prediction instead of ``softmax(f)``. The prior does not
+    change if the batch is empty or has a non-finite logit on any rank.
 
     All of the prior counts as bias, also the part that is true, so the predictions come to rest at equal shares. With
-    another ``target`` they do not. The losses then take out the shares of what they learn from, so that f says nothing
-    of how frequent a class is, and the labels take in the target:
+    another ``target``, the losses take out the shares of what they learn from, and the labels take in the target:
 
     * ``debiaser(weak_logits)`` is ``softmax(f + strength * log(target))``;
     * ``debiaser.margin(strong_logits)`` is ``z + margin_strength * log(kept)``, with ``kept``, the running shares of
       the labels that reach ``count_threshold``; ``debiaser.labeled_margin(logits)`` is ``z + labeled_strength *
       log(shares of the given labels)``;
-    * ``estimated`` starts at equal shares and moves with ``kept``. It counts n / (n + 5) beside equal shares, for n
-      labels a class.
+    * ``estimated`` counts n / (n + 5) beside equal shares, for n labels a class. It starts at equal shares and moves
+      with ``kept``; or ``expect`` was told the shares on a graph of features, and they stay: counts during training are
+      of labels that the estimate has moved.
 
     Args:
         num_classes: number of classes, C; the prior starts at 1 / C.
@@ -61,6 +61,8 @@ class Debiaser(RunningPrior):
     estimate: Tensor
     kept: Tensor
     label_shares: Tensor
+    expected: Tensor
+    estimates = False
 
     def __init__(
         self,
@@ -78,10 +80,9 @@ class Debiaser(RunningPrior):
         strength = (1.0 if self.has_target else STRENGTH) if strength is None else strength
         labeled = (strength if self.has_target else 0.0) if labeled_strength is None else labeled_strength
         margin = strength if margin_strength is None else margin_strength
-        strengths = {"strength": strength, "labeled_strength": labeled, "margin_strength": margin}
-        for name, value in strengths.items():
-            within(name, value, "[0, inf)", "0 removes no bias, the paper uses a strength of 0.5")
-        self.strength, self.labeled_strength, self.margin_strength = map(float, strengths.values())
+        self.strength = float(within("strength", strength, "[0, inf)"))
+        self.labeled_strength = float(within("labeled_strength", labeled, "[0, inf)"))
+        self.margin_strength = float(within("margin_strength", margin, "[0, inf)"))
         self.count_threshold = within("count_threshold", count_threshold, "[0, 1]")
         self.corrects_pseudo_labels_alone = not (self.has_target and self.labeled_strength)
         self.takes_out = "" if self.corrects_pseudo_labels_alone else LABEL_SHARES
@@ -95,8 +96,9 @@ class Debiaser(RunningPrior):
         self.estimates, per_class = isinstance(target, str) and target == ESTIMATED, sum(class_counts) / len(counts)
         # With few labels the predictions that are counted are wrong together: an estimate from them makes them more so.
         self.trust = per_class / (per_class + FEW)
-        start = shares_of(UNIFORM if self.estimates else target, class_counts, ESTIMATED)
+        start = shares_of(UNIFORM if self.estimates else target, class_counts)
         self.register_buffer("estimate", start, persistent=self.estimates)
+        self.register_buffer("expected", torch.tensor(False), persistent=self.estimates)
         self.register_buffer("label_shares", counts / counts.sum(), persistent=False)
         self.register_buffer("kept", self.label_shares.clone())
         self.exact = ("prior", "kept", "estimate")
@@ -109,6 +111,17 @@ class Debiaser(RunningPrior):
             return equal
         return self.estimate.lerp(equal, 1 - self.trust) if self.estimates else self.estimate
 
+    @torch.no_grad()
+    def expect(self, shares: Tensor) -> None:
+        if not self.estimates:
+            return
+        # On the graph each class has the same mass, which makes a tail flatter. So if the shares are nearer to those of
+        # the labels than to equal ones, both were drawn from the same place.
+        shares, equal = shares.to(self.estimate), 1 / self.num_classes
+        drawn = (shares - self.label_shares).abs().sum() < (shares - equal).abs().sum()
+        self.estimate.copy_(self.label_shares if drawn else shares)
+        self.expected.fill_(True)
+
     def places(self) -> frozenset[str]:
         strengths = {
             "labels": self.strength,
@@ -118,20 +131,20 @@ class Debiaser(RunningPrior):
         return frozenset(place for place, strength in strengths.items() if strength)
 
     def probabilities(self, weak_logits: Tensor) -> Tensor:
-        self.check(weak_logits, "weak_logits")
-        bias = -safe_log(self.target) if self.has_target else self.log_prior()
+        self.check(weak_logits)
+        bias = -safe_log(self.target) if self.has_target else safe_log(self.prior)
         return (at_least_float32(weak_logits.detach()) - self.strength * bias).softmax(-1)
 
-    def margin(self, strong_logits: Tensor, labels: Tensor | None = None) -> Tensor:
-        self.check(strong_logits, "strong_logits")
-        shares = self.kept.clamp_min(LEAST / self.num_classes).log() if self.has_target else self.log_prior()
-        return at_least_float32(strong_logits) + self.margin_strength * shares
+    def margin(self, logits: Tensor, labels: Tensor | None = None) -> Tensor:
+        self.check(logits)
+        shares = self.kept.clamp_min(LEAST / self.num_classes).log() if self.has_target else safe_log(self.prior)
+        return at_least_float32(logits) + self.margin_strength * shares
 
     def labeled_margin(self, logits: Tensor, labels: Tensor | None = None) -> Tensor:
         if not self.labeled_strength:
             return super().labeled_margin(logits, labels)
-        self.check(logits, "logits")
-        shares = safe_log(self.label_shares) if self.has_target else self.log_prior()
+        self.check(logits)
+        shares = safe_log(self.label_shares) if self.has_target else safe_log(self.prior)
         return at_least_float32(logits) + self.labeled_strength * shares
 
     def counted(self, logits: Tensor) -> Tensor:
@@ -148,5 +161,5 @@ class Debiaser(RunningPrior):
             return
         kept = batch_mean[self.num_classes :]
         usable = usable & (kept.sum() > 0)
-        for own in (self.kept, self.estimate) if self.estimates else (self.kept,):
-            own.copy_(torch.where(usable, own.lerp((kept / kept.sum()).to(own), 1 - self.momentum), own))
+        for own, moves in ((self.kept, usable), (self.estimate, usable & ~self.expected))[: 1 + self.estimates]:
+            own.copy_(torch.where(moves, own.lerp((kept / kept.sum()).to(own), 1 - self.momentum), own))

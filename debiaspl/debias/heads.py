@@ -12,17 +12,10 @@ MEAN_MOMENTUM = 0.9
 
 class NormalisedHead(nn.Linear):
     """Logits ``scale * mean over k of w_k x_k / ((|w_k| + slack) |x_k|)``: features x and the weights w of a class are
-    cut into K equal parts, the heads. One head without slack is ``scale`` times a cosine.
+    cut into K equal parts, the ``heads``. One head without ``slack`` (Causal Norm's gamma) is ``scale`` times a cosine.
 
-    In training it follows the mean feature; ``without_mean`` removes its direction. The bias is not trained: it is 0,
+    In training it follows the mean feature, of whose direction ``alpha`` is removed. The bias is not trained: it is 0,
     unless a correction of the trained classifier sets it.
-
-    Args:
-        num_features: width of the features (D), a multiple of ``heads``.
-        num_classes: number of classes.
-        heads: number of parts (K).
-        scale: factor on the logits.
-        slack: added to the length of the weights (gamma of Causal Norm).
     """
 
     mean: Tensor
@@ -57,6 +50,3 @@ class NormalisedHead(nn.Linear):
     def _cut(self, rows: Tensor) -> Tensor:
         """Rows, (N, D), as the rows of each head, (K, N, D / K)."""
         return at_least_float32(rows).reshape(rows.shape[0], self.heads, -1).movedim(1, 0)
-
-    def extra_repr(self) -> str:
-        return f"{super().extra_repr()}, heads={self.heads}, scale={self.scale}, slack={self.slack}"

@@ -12,14 +12,10 @@ from debiaspl.debias.correction import Correction, at_least_float32, checked_cou
 class LDAM(Correction):
     """LDAM's margin: lowers the logit of the true class in the loss, more so for classes with few labels.
 
-    The loss uses ``z - s * Delta_y``, with the margin only at the label y: ``Delta_j = C / n_j^(1/4)`` for a class of
-    n_j labels, where C makes the largest margin equal to ``max_margin``. It applies to the labeled and the unlabeled
-    loss.
-
-    The paper's logits are ``s`` times a cosine: ``head=cosine`` with scale 30. For a linear head s is 1.
+    Both losses use ``z - s * Delta_y``, with the margin only at the label y: ``Delta_j = C / n_j^(1/4)`` for a class of
+    n_j labels, where C makes the largest margin equal to ``max_margin``.
 
     Args:
-        class_counts: number of labels per class, n_j.
         max_margin: margin of the smallest class; 0 is no margin.
         scale: s, the scale of the logits; 30 with head=cosine.
     """
@@ -29,34 +25,31 @@ class LDAM(Correction):
 
     def __init__(self, class_counts: Sequence[int], max_margin: float = 0.5, scale: float = 1.0) -> None:
         super().__init__()
-        self.max_margin = float(within("max_margin", max_margin, "[0, inf)", "the paper uses 0.5"))
-        self.scale = float(within("scale", scale, "(0, inf)", "1 for a linear head, 30 for cosines"))
+        self.max_margin = float(within("max_margin", max_margin, "[0, inf)"))
+        self.scale = float(within("scale", scale, "(0, inf)"))
         raw = checked_counts(class_counts) ** -0.25
         self.register_buffer("margins", self.max_margin * raw / raw.max(), persistent=False)
 
-    def margin(self, strong_logits: Tensor, labels: Tensor | None = None) -> Tensor:
+    def margin(self, logits: Tensor, labels: Tensor | None = None) -> Tensor:
         if labels is None:
             raise ValueError("LDAM got logits without labels, expected one class per image, as in fixmatch.")
         own = F.one_hot(labels, len(self.margins))
-        return at_least_float32(strong_logits) - own * (self.scale * self.margins)
+        return at_least_float32(logits) - own * (self.scale * self.margins)
 
-    def labeled_margin(self, logits: Tensor, labels: Tensor | None = None) -> Tensor:
-        return self.margin(logits, labels)
+    labeled_margin = margin
 
 
 class LDAMDRW(LDAM):
     """LDAM, then deferred re-weighting: late in training, small classes count more in both losses.
 
-    The weight of a class of n labels is proportional to ``(1 - beta) / (1 - beta^n)``, one over its effective number of
-    images. The authors divide by the sum of a batch's weights; here the mean weight of all labels is 1, so that parts
-    of a batch have the same weights as the whole. For ``head=cosine``; with a linear head set scale=1.
+    The weight of a class of n labels is proportional to ``(1 - beta) / (1 - beta^n)``; the mean over all labels is 1.
+    For ``head=cosine``; with a linear head set scale=1.
 
     Args:
         begin: share of the training from which on classes are weighted.
         beta: how much images of a class overlap; with 0 all weigh the same, near 1 the weight is 1 / n.
     """
 
-    looks = True
     weights: Tensor
     balanced: Tensor
 
@@ -69,8 +62,8 @@ class LDAMDRW(LDAM):
         beta: float = 0.9999,
     ) -> None:
         super().__init__(class_counts, max_margin, scale)
-        within("beta", beta, "[0, 1)", "the paper uses 0.9999")
-        self.begin = within("begin", begin, "[0, 1]", "a share of the training; the paper uses 0.8")
+        within("beta", beta, "[0, 1)")
+        self.begin = within("begin", begin, "[0, 1]")
         counts = checked_counts(class_counts).double()
         raw = (1 - beta) / (1 - beta**counts)
         balanced = raw * counts.sum() / (raw * counts).sum()

@@ -1,7 +1,6 @@
-"""Communication between the ranks of a run inside one step: sums, means and gathered rows.
+"""Communication between the ranks of a run inside one step; in a single process every function returns its input.
 
-In a single process, with ``torch.distributed`` or without, every function returns its input. Nothing waits for the
-device and nothing is pickled, so a step that uses these functions can be recorded as a CUDA graph.
+Nothing waits for the device and nothing is pickled, so that a step can be recorded as a CUDA graph.
 """
 
 from collections.abc import Iterator
@@ -16,7 +15,7 @@ _alone = False
 
 @contextmanager
 def alone() -> Iterator[None]:
-    """Context in which this process acts as the only rank: for work that was split between ranks."""
+    """Context in which this process acts as the only rank."""
     global _alone
     before, _alone = _alone, True
     try:
@@ -51,12 +50,12 @@ def add_up(values: Tensor) -> None:
 
 
 def mean(values: Tensor) -> Tensor:
-    """Mean over ranks, without gradients. It is the mean of the joint batch if every rank has as many rows."""
+    """Mean over ranks, without gradients."""
     return values if count() == 1 else summed(values) / count()
 
 
 def gathered(rows: Tensor) -> Tensor:
-    """Rows of all ranks along dimension 0, in the order of ranks, without gradients. All ranks pass the same shape."""
+    """Rows of all ranks, in the order of ranks, without gradients. All ranks pass the same shape."""
     if count() == 1:
         return rows
     rows = rows.detach().contiguous()
@@ -77,13 +76,9 @@ def of_first(values: Tensor) -> Tensor:
 
 
 def gathered_with_gradient(rows: Tensor) -> Tensor:
-    """``gathered`` with gradients: each row gets the sum of its gradients in all ranks' losses.
-
-    If gradients are averaged over ranks, as DistributedDataParallel does, this is the gradient of the mean loss.
-    """
-    if count() == 1:
-        return rows
-    return _Gathered.apply(rows)  # type: ignore[no-untyped-call]  # torch leaves it without types
+    """``gathered`` with gradients: each row gets the sum of its gradients in all ranks' losses. Averaged over ranks, as
+    DistributedDataParallel does, this is the gradient of the mean loss."""
+    return rows if count() == 1 else _Gathered.apply(rows)  # type: ignore[no-untyped-call]  # torch leaves it untyped
 
 
 def summed_with_gradient(values: Tensor) -> Tensor:
@@ -95,9 +90,7 @@ def own_part(whole: Tensor, dim: int = 0) -> Tensor:
     """This rank's part of a tensor that is equal on all ranks: consecutive equal parts, in the order of ranks."""
     if count() == 1:
         return whole
-    size, rest = divmod(whole.shape[dim], count())
-    if rest:
-        raise ValueError(f"{whole.shape[dim]} rows cannot be split into equal parts for {count()} ranks.")
+    size = whole.shape[dim] // count()
     return whole.narrow(dim, own() * size, size)
 
 

@@ -14,8 +14,8 @@ UNIFORM, LABELS = "uniform", "labels"
 class RunningPrior(Correction):
     """A correction with a ``prior``: a moving average of the batch means of the model's **raw** probabilities.
 
-    What moves it is explained in ``Debiaser``. If a batch comes in several parts, call ``hold`` before and ``release``
-    after them: the prior then moves once. Held sums are not part of the state, so do not save between the two.
+    If a batch comes in several parts, call ``hold`` before and ``release`` after them, and do not save in between: the
+    prior then moves once.
     """
 
     exact: tuple[str, ...] = ("prior",)
@@ -24,10 +24,9 @@ class RunningPrior(Correction):
 
     def __init__(self, num_classes: int, momentum: float) -> None:
         super().__init__()
-        if isinstance(num_classes, bool) or not isinstance(num_classes, int) or num_classes < 2:
+        if not isinstance(num_classes, int) or num_classes < 2:
             raise ValueError(f"num_classes is {num_classes!r}, expected a whole number of at least 2.")
-        hint = "with 0 the prior is that of the last batch, with 1 it would never change, 0.99 is a good start"
-        self.num_classes, self.momentum = num_classes, float(within("momentum", momentum, "[0, 1)", hint))
+        self.num_classes, self.momentum = num_classes, float(within("momentum", momentum, "[0, 1)"))
         self.register_buffer("prior", torch.full((num_classes,), 1 / num_classes, dtype=torch.float32))
         self._holding = False
         # Not a buffer: each rank has its own value until release, and copying buffers between ranks would destroy it.
@@ -36,7 +35,7 @@ class RunningPrior(Correction):
 
     @torch.no_grad()
     def learn(self, weak_logits: Tensor) -> None:
-        self.check(weak_logits, "weak_logits")
+        self.check(weak_logits)
         logits = at_least_float32(weak_logits).reshape(-1, self.num_classes)
         self._refuse_probabilities(logits)
         finite = logits.isfinite().all()
@@ -44,18 +43,13 @@ class RunningPrior(Correction):
         rows = logits.new_full((1,), logits.shape[0])
         spoilt = (~finite).to(logits.dtype).reshape(1)
         total = torch.cat([self.counted(logits).sum(0).where(finite, 0), rows, spoilt])
-        if not self._holding:
-            self._move(total)
-        elif self._held is None:
-            self._held = total
-        elif self._held.dtype != total.dtype or self._held.device != total.device:
-            self._held = total + self._held.to(total)
+        if self._holding:
+            self._held = total if self._held is None else self._held + total
         else:
-            self._held.add_(total)  # in place, because a recorded step adds to this very tensor
+            self._move(total)
 
     def _refuse_probabilities(self, logits: Tensor) -> None:
-        """Raise where the first batch has been through a softmax already. Only the first, as reading it waits for the
-        device, which a recorded step cannot."""
+        """Of the first batch: reading it waits for the device, which a recorded step cannot."""
         recorded = torch.compiler.is_compiling() or (logits.is_cuda and torch.cuda.is_current_stream_capturing())
         if not self._first or recorded:
             return
@@ -64,9 +58,7 @@ class RunningPrior(Correction):
             raise ValueError("weak_logits are probabilities, expected logits: before the softmax, or their log.")
 
     def hold(self) -> None:
-        self._holding = True
-        if self._held is not None:
-            self._held.zero_()
+        self._holding, self._held = True, None
 
     @torch.no_grad()
     def release(self) -> None:
@@ -91,21 +83,17 @@ class RunningPrior(Correction):
         moved = self.prior.lerp(batch_mean, 1 - self.momentum)
         self.prior.copy_(torch.where(usable, moved, self.prior))
 
-    def log_prior(self) -> Tensor:
-        return safe_log(self.prior)
-
-    def check(self, logits: Tensor, name: str) -> None:
-        if not isinstance(logits, Tensor):
-            raise TypeError(f"{name} is a {type(logits).__name__}, expected a tensor: torch.as_tensor({name}).")
-        if not logits.is_floating_point():
-            raise TypeError(f"{name} has dtype {logits.dtype}, expected floating-point logits, not labels or counts.")
+    def check(self, logits: Tensor) -> None:
+        if not isinstance(logits, Tensor) or not logits.is_floating_point():
+            found = logits.dtype if isinstance(logits, Tensor) else type(logits).__name__
+            raise TypeError(f"the logits are of type {found}, expected a tensor of floating-point logits.")
         shape, classes = tuple(logits.shape), self.num_classes
         if len(shape) < 2 or shape[-1] != classes:
-            raise ValueError(f"{name} has shape {shape}, expected (batch, {classes}), as num_classes={classes}.")
+            raise ValueError(f"the logits have shape {shape}, expected (batch, {classes}), as num_classes={classes}.")
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> "RunningPrior":
-        # .half() and .bfloat16() on a model with this module: in 8 bits of precision an average that moves by 1 % per
-        # step would not move at all. So the prior changes its device but stays in float32.
+        # In 8 bits of precision an average that moves by 1 % per step would not move: after .half() and .bfloat16() on
+        # a model with this module, the prior stays in float32.
         before = {name: self.get_buffer(name) for name in self.exact}
         super()._apply(fn, recurse)  # type: ignore[no-untyped-call]  # torch leaves it without types
         for name, value in before.items():
@@ -119,8 +107,8 @@ def safe_log(shares: Tensor) -> Tensor:
     return shares.clamp_min(torch.finfo(shares.dtype).tiny).log()
 
 
-def shares_of(target: str | Sequence[float], class_counts: Sequence[int], *others: str) -> Tensor:
-    """The shares that ``target`` names, (C,), in float32; ``others`` are further names that are expected."""
+def shares_of(target: str | Sequence[float], class_counts: Sequence[int]) -> Tensor:
+    """The shares that ``target`` names, (C,), in float32."""
     classes = len(class_counts)
     if target == UNIFORM:
         return torch.full((classes,), 1 / classes)
@@ -132,7 +120,6 @@ def shares_of(target: str | Sequence[float], class_counts: Sequence[int], *other
     except (TypeError, ValueError):
         values = []
     if len(values) != classes or not all(0 <= value < float("inf") for value in values) or not sum(values):
-        names = ", ".join(map(repr, (LABELS, UNIFORM, *others)))
-        raise ValueError(f"target is {target!r}, expected {names} or {classes} shares >= 0, separated by commas.")
+        raise ValueError(f"target is {target!r}, expected a name such as labels, or {classes} shares such as 0.5,0.3.")
     shares = torch.tensor(values, dtype=torch.float64)
     return (shares / shares.sum()).float()

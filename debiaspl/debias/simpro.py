@@ -24,18 +24,16 @@ class SimPro(RunningPrior):
     * the labels that reach ``count_threshold`` are counted: prior moves to their mean, joint to their sum with the
       labeled images (M-step for the distributions, in closed form).
 
-    This follows the released code. There tau is 2 on CIFAR-10 and STL-10 and 1 on CIFAR-100, where the threshold of
-    labels is 0.2; prior starts uniform, joint with the labeled shares. It updates both every 500 steps with a momentum
-    of 0.9, which has the mean age of 0.9998 per step. Here they move every step, and the default is for shorter runs.
-    The released code has soft targets; here the algorithm decides. It also weights the labeled loss by the share of
-    labeled images; here most algorithms have ``unlabeled_weight`` instead.
+    The released code has tau 2 on CIFAR-10 and STL-10, and 1 on CIFAR-100, where the threshold of labels is 0.2. It
+    updates both every 500 steps with a momentum of 0.9, which has the mean age of 0.9998 per step; the default is for
+    shorter runs. It has soft targets, and weights the labeled loss by the share of labeled images.
 
     Args:
         class_counts: number of labels per class; joint starts with their shares.
         tau: strength of the adjustment of losses and labels; 1 is Bayes' rule, the released code uses 1 or 2.
         momentum: momentum of prior and joint, in [0, 1).
         count_threshold: labels with a lower confidence are not counted.
-        unlabeled_ratio: unlabeled images per labeled image in a batch; weights the two parts of joint.
+        unlabeled_ratio: unlabeled images per labeled image in a batch (unlabeled_batch / labeled_batch).
     """
 
     takes_out = LABEL_SHARES
@@ -52,24 +50,22 @@ class SimPro(RunningPrior):
         unlabeled_ratio: float = 1.0,
     ) -> None:
         super().__init__(len(class_counts), momentum)
-        self.tau = float(within("tau", tau, "[0, inf)", "0 adjusts nothing, 1 is Bayes' rule"))
+        self.tau = float(within("tau", tau, "[0, inf)"))
         self.count_threshold = within("count_threshold", count_threshold, "[0, 1]")
-        hint = "unlabeled_batch / labeled_batch"
-        self.unlabeled_ratio = float(within("unlabeled_ratio", unlabeled_ratio, "[0, inf)", hint))
+        self.unlabeled_ratio = float(within("unlabeled_ratio", unlabeled_ratio, "[0, inf)"))
         counts = checked_counts(class_counts)
         self.register_buffer("shares", counts / counts.sum(), persistent=False)
         self.register_buffer("joint", self.shares.clone())
 
     def probabilities(self, weak_logits: Tensor) -> Tensor:
-        self.check(weak_logits, "weak_logits")
+        self.check(weak_logits)
         return (at_least_float32(weak_logits.detach()) + self.tau * (self.prior + LEAST).log()).softmax(-1)
 
-    def margin(self, strong_logits: Tensor, labels: Tensor | None = None) -> Tensor:
-        self.check(strong_logits, "strong_logits")
-        return at_least_float32(strong_logits) + self.tau * (self.joint + LEAST).log()
+    def margin(self, logits: Tensor, labels: Tensor | None = None) -> Tensor:
+        self.check(logits)
+        return at_least_float32(logits) + self.tau * (self.joint + LEAST).log()
 
-    def labeled_margin(self, logits: Tensor, labels: Tensor | None = None) -> Tensor:
-        return self.margin(logits, labels)
+    labeled_margin = margin
 
     def counted(self, logits: Tensor) -> Tensor:
         labels = self.probabilities(logits)

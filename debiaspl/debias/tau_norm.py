@@ -14,24 +14,19 @@ TAUS = 11
 class TauNorm(Correction):
     """Divides the weights of each class by their norm to the power tau: large classes tend to have long weights.
 
-    ``w_i / |w_i|^tau``, after training. The paper and its code drop the bias, so here it becomes 0. With ``keep_bias``
-    it is divided like the weights of its class, so that tau 0 changes nothing. Finally everything is multiplied by the
-    mean norm to the power tau: the same factor for every class changes no decision, but confidences keep their size,
-    and weights with equal norms do not change.
-
-    This method is not in the paper's Table 1. Like Causal Norm it needs no class counts, and it cannot help training:
-    it is applied once, after the pseudo-labels were made.
+    ``w_i / |w_i|^tau``, after training. The paper and its code drop the bias, so here it becomes 0. Finally everything
+    is multiplied by the mean norm to the power tau, which changes no decision, but keeps the size of confidences.
 
     Args:
         tau: 0 changes no weight, 1 gives all classes the same norm.
         choose_tau: choose tau from 0, 0.1, ..., 1 by held-out labels, as in the paper: the best mean accuracy over
             classes. Needs labels to hold out: ``validation=0.2``.
-        keep_bias: normalise the bias with the weights of its class, instead of dropping it as the paper does.
+        keep_bias: normalise the bias with the weights of its class instead of dropping it; tau 0 then changes nothing.
     """
 
     def __init__(self, tau: float = 0.7, keep_bias: bool = False, choose_tau: bool = False) -> None:
         super().__init__()
-        self.tau = float(within("tau", tau, "[0, inf)", "0 changes nothing, 1 makes all norms equal"))
+        self.tau = float(within("tau", tau, "[0, inf)"))
         self.keep_bias, self.held_out = keep_bias, choose_tau
 
     @torch.no_grad()
@@ -56,7 +51,6 @@ class TauNorm(Correction):
 
 
 def tau_normalised(head: nn.Linear, tau: float) -> nn.Linear:
-    """Divide each row by its norm to the power tau; multiply all by the mean norm to the power tau."""
     norms = head.weight.norm(dim=1)
     # A class whose weights are all 0 keeps them, instead of becoming NaN.
     mean = norms.mean()

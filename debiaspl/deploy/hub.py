@@ -9,9 +9,9 @@ from debiaspl._printable import percent, printable
 from debiaspl._version import __version__
 from debiaspl.data import DataError
 from debiaspl.data.tensor_file import read_tensor_file
-from debiaspl.deploy.saved import WEIGHTS, chosen_folder
+from debiaspl.deploy.labeled import UNCHECKED
+from debiaspl.deploy.saved import WEIGHTS, chosen_folder, weights_of
 from debiaspl.encoders import NetworkFacts
-from debiaspl.encoders.trained import find_weights
 from debiaspl.files import refuse_existing, write_bytes, write_json, write_text
 from debiaspl.training import Run, RunError
 
@@ -21,20 +21,16 @@ CONFIG, PREPROCESSING, CARD = "config.json", "preprocessor_config.json", "README
 def export_hub(run: Path, folder: Path, overwrite: bool = False) -> None:
     """Write the weights, what describes them, the preprocessing and a model card into ``folder``. No code is executed,
     and nothing is sent anywhere."""
+    weights, results = weights_of(run), Run(chosen_folder(run)).results()
     try:
-        weights = find_weights(chosen_folder(run))
-        facts = NetworkFacts.of(read_tensor_file(weights, need_digest=False).texts.get("debiaspl", ""), str(weights))
-    except (DataError, OSError, ValueError) as error:
-        raise RunError(str(error)) from error
-    results = Run(weights.parent).results()
-    if results is None or not facts.classes:
-        raise RunError(f"{run} has no results or no classes, so it has no model to export.")
-    try:
+        facts = NetworkFacts.of(read_tensor_file(weights, need_digest=False)[1].get("debiaspl", ""), str(weights))
+        if results is None or not facts.classes:
+            raise RunError(f"{run} has no results or no classes, so it has no model to export.")
         card = model_card(run.resolve().name, facts, results)
-    except (ArithmeticError, LookupError, TypeError, ValueError) as error:
-        raise RunError(
-            f"{Run(weights.parent).results_path} is damaged: {error}. Restore it, or train again."
-        ) from error
+    except DataError as error:
+        raise RunError(str(error)) from error
+    except (ArithmeticError, LookupError, OSError, TypeError, ValueError) as error:
+        raise RunError(f"the run in {weights.parent} is damaged: {error}. Restore it, or train again.") from error
     folder.mkdir(parents=True, exist_ok=True)
     for name in (WEIGHTS, CONFIG, PREPROCESSING, CARD):
         refuse_existing(folder / name, overwrite)
@@ -66,7 +62,7 @@ def model_card(name: str, facts: NetworkFacts, results: dict[str, Any]) -> str:
     """README.md of the model: what it tells apart, from how many labels, how sure that is, and its limits."""
     labels, count = [int(number) for number in results["labels"]], int(results["test"])
     recall, sure = ["not known"] * len(labels), "Its accuracy is not known: no label was left to measure it with."
-    if count and results.get("check", {}).get("kind") != "none":
+    if count and results.get("check", {}).get("kind") not in UNCHECKED:
         right, recall = round(results["accuracy"] * count), [percent(share, 1) for share in results["recall"]]
         low, high = (percent(share, 1) for share in wilson(right, count))
         sure = f"{right:,} of {count:,} right: {percent(right / count, 1)} (95 % interval {low} to {high})"
@@ -89,7 +85,7 @@ An image classifier of {len(facts.classes)} classes, trained with debiaspl {__ve
 {int(results.get("unlabeled", 0)):,} images without a label.
 
 ```python
-from debiaspl.deploy.saved import load_model
+from debiaspl import load_model
 
 model = load_model("user/name")  # or the folder
 model.predict(["photo.jpg"])

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from debiaspl.data import UNLABELED, DataError, GivenLabels
 from debiaspl.data.file_names import FileNames, leads_out
-from debiaspl.data.label_table import USUAL, Columns, read_label_table, tell_assumed
+from debiaspl.data.label_table import USUAL, Columns, read_label_table
 from debiaspl.data.listing import Listing, list_folder
 from debiaspl.files import digest_of_file, parse_json
 from debiaspl.training import Run, RunError
@@ -15,6 +15,8 @@ ZEROSHOT = ".zeroshot"
 """Marks the folder of a zero-shot experiment, in which labels.csv contains its students' training labels."""
 TEACHER, PERSON = "teacher", "person"
 """Values of the mark: who made the labels."""
+UNCHECKED = ("none", TEACHER)
+"""Kinds of a run's check that say nothing of how often it is right: these labels it has learned from."""
 
 
 def labeled_files(
@@ -22,27 +24,31 @@ def labeled_files(
 ) -> dict[str, str] | None:
     """Those of ``files`` that need no further label, with their class; None if that is not known.
 
-    The labels come from ``table`` if given, otherwise from the run's training labels, if these are its photos,
-    otherwise from ``photos/labels.csv``, which is also meant if ``columns`` are named; without a run and this table,
-    from class folders beside which there are photos without a label. A table may name files that no longer exist.
+    The labels come from ``table``, the run's training labels if these are its photos, ``photos/labels.csv`` (which is
+    also meant if ``columns`` are named), or class folders beside which there are photos without a label. A table may
+    name files that no longer exist.
     """
     beside = photos / "labels.csv"
     if table is None and columns == USUAL:
-        if run is None and not beside.is_file():
-            try:
-                listing = list_folder(photos)
-            except DataError:
-                return {}
-            labeled = _labels_in(listing)
-            return labeled if len(labeled) < len(listing.files) else {}
-        known = None if run is None else labels_of_run(run, photos)
+        if run is not None:
+            known = labels_of_run(run, photos)
+        else:
+            known = {} if beside.is_file() else _labels_of_folders(photos)
         if known or not beside.is_file():
-            return None if known is None else {file: known[file] for file in files if file in known}
+            return known and {file: known[file] for file in files if file in known}
     names = FileNames(photos, files)
-    rows, assumed = read_label_table(table or beside, columns)
-    tell_assumed(table or beside, assumed)
-    found = {names.locate(row.name): row.label for row in rows if row.label is not None}
-    return {file: found[file] for file in files if file in found}
+    rows = read_label_table(table or beside, columns)
+    given = {names.locate(row.name): row.label for row in rows if row.label is not None}
+    return {file: given[file] for file in files if file in given}
+
+
+def _labels_of_folders(photos: Path) -> dict[str, str]:
+    try:
+        listing = list_folder(photos)
+    except DataError:
+        return {}
+    labeled = _labels_in(listing)
+    return labeled if len(labeled) < len(listing.files) else {}
 
 
 def _labels_in(listing: Listing) -> dict[str, str]:
@@ -54,18 +60,11 @@ def learned_from_teacher(run: Path) -> bool:
     """Whether the run was trained with the labels of a zero-shot model."""
     try:
         table = Path(str(Run(run).recipe().protocol.settings.get("table", "")))
-    except RunError:
-        return False
-    if table.name != "labels.csv":
-        return False
-    # The folder may have been moved, and the table's path may be relative to another folder.
-    marks = run / ZEROSHOT, run.parent / ZEROSHOT, table.with_name(ZEROSHOT)
-    mark = next((mark for mark in marks if mark.is_file()), None)
-    if mark is None:
-        return False
-    try:
-        return bool(parse_json(mark.read_text()).get("labels") == TEACHER)
-    except (OSError, ValueError, AttributeError):
+        # The folder may have been moved, and the table's path may be relative to another folder.
+        marks = run / ZEROSHOT, run.parent / ZEROSHOT, table.with_name(ZEROSHOT)
+        mark = next(mark for mark in marks if mark.is_file())
+        return bool(table.name == "labels.csv" and parse_json(mark.read_text())["labels"] == TEACHER)
+    except (RunError, OSError, StopIteration, KeyError, TypeError, ValueError):
         return False
 
 

@@ -2,7 +2,7 @@
 arXiv 2412.20644), the more so the more labels it has. Without a model, those that cover most of all photos: the first
 ones to label."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -13,10 +13,13 @@ import torch
 from torch import Tensor
 from torch.return_types import topk
 
-from debiaspl.data import UNLABELED, DataError
+from debiaspl.data import UNLABELED, DataError, ImageSet
+from debiaspl.data.lazy import Progress
 from debiaspl.data.text import csv_line
+from debiaspl.deploy.labeled import UNCHECKED
 from debiaspl.deploy.saved import SavedModel, chosen_folder
 from debiaspl.features.coverage import NEIGHBOURS, Coverage
+from debiaspl.features.shares import COVERAGE
 from debiaspl.graph import Graph
 from debiaspl.training import Run, RunError
 
@@ -30,8 +33,8 @@ SETTLED = 8
 model is sure of what it has not seen, and coverage alone needs fewer labels."""
 UNSURE = 0.5
 """A photo is called unsure from this uncertainty on."""
-COVERAGE, UNCERTAINTY, RANDOM = "coverage", "uncertainty", "random"
-"""How a photo was chosen to be labeled: the values of the column ``asked`` of a table of labels."""
+UNCERTAINTY = "uncertainty"
+"""How a photo was chosen to be labeled, beside ``random`` and ``coverage``."""
 UNLIKE = "unlike every labelled photo"
 
 COLUMNS = ("file_name", "label", "asked", "predicted", "confidence", "why")
@@ -77,7 +80,7 @@ class Pool:
 
     @cached_property
     def coverage(self) -> Coverage:
-        return Coverage.of(self.graph.near)
+        return Coverage(self.graph.near)
 
     def choose(self, count: int, labels: Mapping[int, str | None]) -> list[Pick]:
         """``count`` photos, the most useful first; fewer, if there are fewer. ``labels`` are the positions of those
@@ -93,8 +96,9 @@ class Pool:
         probabilities = with_given_labels(self.graph, self.probabilities, known, self.classes)
         best = two_best(probabilities, self.learned.accuracy)
         unsure = 1 - (best.values[:, 0] - best.values[:, 1]).numpy()
-        chosen = []
-        for place in self.coverage.order(count, list(labels), unsure ** self._power(len(known))).tolist():
+        learned, chosen = self.learned.labels, []
+        power = 1.0 if learned is None else min(1.0, max(learned, len(known)) / (SETTLED * len(self.classes)))
+        for place in self.coverage.order(count, list(labels), unsure**power).tolist():
             why = UNLIKE if unlike[place] else "typical of photos that the model is unsure of"
             if unsure[place] >= UNSURE:
                 pairs = zip(best.indices[place].tolist(), best.values[place].tolist(), strict=True)
@@ -103,23 +107,13 @@ class Pool:
             chosen.append(Pick(place, UNCERTAINTY, why, self.classes[int(label)], float(sure)))
         return chosen
 
-    def _power(self, labels: int) -> float:
-        """Of the uncertainty: it grows with the number of labels."""
-        if self.learned.labels is None:
-            return 1.0
-        return min(1.0, max(self.learned.labels, labels) / (SETTLED * len(self.classes)))
-
 
 def with_given_labels(graph: Graph, probabilities: Tensor, labels: Mapping[int, str], classes: Sequence[str]) -> Tensor:
-    """The model's probabilities, (N, C), combined with labels of similar images that were given after its training.
+    """The model's probabilities, (N, C), combined with labels that were given after its training, by position.
 
-    The labels are propagated over the nearest neighbours of the features. Among the classes that have a label, the
-    model's probabilities are multiplied by the propagated ones; the total of these classes, and the probabilities of
-    the others, do not change. Nothing changes if fewer than two of its classes have a label.
-
-    Args:
-        labels: position -> class, of the images that have a label; classes unknown to the model are ignored.
-        classes: classes of the model.
+    Labels spread over the nearest neighbours of the features. Among the classes that have one, the model's
+    probabilities are multiplied by the spread ones; the total of these classes, and the probabilities of the others, do
+    not change. Nothing changes if fewer than two of the model's ``classes`` have a label.
     """
     number = {name: place for place, name in enumerate(classes)}
     known = {place: number[label] for place, label in labels.items() if label in number}
@@ -143,8 +137,8 @@ def two_best(probabilities: Tensor, accuracy: float | None = None) -> topk:
     confidence equal to it."""
     own = probabilities.detach().double().cpu().clamp_min(TINY)
     scores = own.log() - STRENGTH * own.mean(0).log()
-    low, high = (-3.0, 3.0) if accuracy is not None else (0.0, 0.0)
-    for _ in range(30 if accuracy is not None else 0):
+    low, high = -3.0, 3.0
+    for _ in range(0 if accuracy is None else 30):
         middle = (low + high) / 2
         sure = float((scores / 2**middle).softmax(-1).amax(-1).mean()) > min(accuracy or 0, MOST_SURE)
         low, high = (middle, high) if sure else (low, middle)
@@ -158,29 +152,33 @@ def learned_by(run: Path) -> Learned:
     except RunError:
         return Learned()
     checked, counts = results.get("accuracy"), results.get("labels")
-    unseen = (results.get("check") or {}).get("kind") != "none"
+    unseen = (results.get("check") or {}).get("kind") not in UNCHECKED
     accuracy = float(checked) if isinstance(checked, float) and unseen else None
     return Learned(accuracy, sum(counts) if isinstance(counts, list) and counts else None)
 
 
+SeenPool = tuple[list[int], Pool, dict[int, str]]
+"""The numbers of the photos that can be read, a pool of them, and why others cannot."""
+
+
 def see_pool(
     model: SavedModel,
-    root: Path,
-    files: Sequence[str],
+    photos: ImageSet,
+    rows: Sequence[int],
+    watch: Progress,
     learned: Learned = UNKNOWN,
-    watch: Callable[[int, int], None] = lambda done, total: None,
     features: Path | None = None,
-) -> tuple[list[int], Pool, dict[int, str]]:
-    """The positions of those of these files that can be read, what the model sees of them, and why others cannot."""
+) -> SeenPool:
+    """What the model sees of these photos. ``watch`` is called with the number of photos done and the total."""
     read: list[int] = []
     parts: list[tuple[Tensor, Tensor]] = []
     bad: dict[int, str] = {}
-    for seen in model.see(model.photos(root, files), features=features):
+    for seen in model.see(photos.select(rows), features=features):
         # Half precision is enough for distances, and 100,000 photos need half the memory.
         parts.append((seen.features.half().cpu(), seen.probabilities.cpu()))
-        read += seen.positions.tolist()
-        bad |= seen.skipped
-        watch(len(read) + len(bad), len(files))
+        read += [rows[place] for place in seen.positions.tolist()]
+        bad |= {rows[place]: why for place, why in seen.skipped.items()}
+        watch(len(read) + len(bad), len(rows))
     values, probabilities = map(torch.cat, zip(*parts, strict=True))
     return read, Pool(values, probabilities, model.classes, learned), bad
 
@@ -204,9 +202,7 @@ class Suggestions:
         return "".join(map(csv_line, rows))
 
 
-def suggest(
-    files: Sequence[str], seen: tuple[list[int], Pool, dict[int, str]], count: int, labeled: Mapping[str, str]
-) -> Suggestions:
+def suggest(files: Sequence[str], seen: SeenPool, count: int, labeled: Mapping[str, str]) -> Suggestions:
     """The ``count`` photos whose labels would help most, of those that can be read. ``labeled`` ones, files with their
     class, are left out, and their labels are used for similar photos."""
     read, pool, skipped = seen

@@ -4,11 +4,8 @@
 integer weights and rounds twice, after the columns and after the rows; so does this, with the same numbers.
 """
 
-from functools import cache
-
-import numpy as np
+import PIL
 import torch
-from PIL import Image
 from torch import Tensor
 
 # Pillow stores weights as integers, in units of 2^-22.
@@ -17,51 +14,34 @@ _SUPPORT, _A = 2.0, -0.5
 """Radius and shape of the bicubic filter."""
 
 
-def cover(images: Tensor, size: tuple[int, int], tall_first: bool) -> Tensor:
-    """uint8 images (N, C, H, W) of any size, resized to cover ``size`` = (height, width), and cropped to the centre.
+TALL_FIRST = int(PIL.__version__.partition(".")[0]) >= 13
+"""Whether Pillow resizes the rows first if there are far more rows than columns to drop; before, always the columns."""
 
-    Pillow resizes the columns first or, with ``tall_first``, the rows if there are far more rows than columns to drop.
-    """
-    across, down = _extent(images, size)
+
+def cover(images: Tensor, size: tuple[int, int]) -> Tensor:
+    """uint8 images (N, C, H, W) of any size, resized to cover ``size`` = (height, width), and cropped to the centre."""
+    # As numbers in the graph, which are unknown during export.
+    height, width = (torch.full((), side, dtype=torch.float64) for side in images.shape[2:])
+    scale = torch.maximum(size[1] / width, size[0] / height)
+    across, down = _kept(size[1], width, scale), _kept(size[0], height, scale)
     columns = _weights(images.shape[3], size[1], *across).T
     rows = _weights(images.shape[2], size[0], *down)
     # In float64 all these integers, and all their sums, are exact.
     pixels = images.to(torch.float64)
     covered = _to_bytes(rows @ _to_bytes(pixels @ columns))
-    if tall_first:
+    if TALL_FIRST:
         other = _to_bytes(_to_bytes(rows @ pixels) @ columns)
-        height, width = (_number(side) for side in images.shape[2:])
         rows_first = (height > size[0]) & (2 * (width - size[1]) < height - size[0])
         covered = torch.where(rows_first, other, covered)
     return covered.to(torch.uint8)
 
 
-@cache
-def pillow_is_tall_first() -> bool:
-    """Which order this version of Pillow uses; they differ by a grey value in a few pixels."""
-    noise = np.random.default_rng(0).integers(0, 256, (40, 8), dtype=np.uint8)
-    made = np.asarray(Image.fromarray(noise).resize((4, 4), Image.Resampling.BICUBIC, box=(0, 16, 8, 24)))
-    given = torch.from_numpy(noise)[None, None]
-    return torch.equal(cover(given, (4, 4), tall_first=True)[0, 0], torch.from_numpy(made.copy()))
-
-
-def _extent(images: Tensor, size: tuple[int, int]) -> tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]]:
-    """Where the kept part begins and ends, horizontally and vertically."""
-    height, width = (_number(side) for side in images.shape[2:])
-    scale = torch.maximum(size[1] / width, size[0] / height)
-
-    def part(wanted: int, whole: Tensor) -> tuple[Tensor, Tensor]:
-        length = torch.minimum(wanted / scale, whole)
-        start = (whole - length) / 2
-        # Pillow stores the box in single precision.
-        return start.float(), torch.minimum(start + length, whole).float()
-
-    return part(size[1], width), part(size[0], height)
-
-
-def _number(side: int) -> Tensor:
-    """A side as a number in the graph, which is unknown during export."""
-    return torch.full((), side, dtype=torch.float64)
+def _kept(wanted: int, whole: Tensor, scale: Tensor) -> tuple[Tensor, Tensor]:
+    """Where the kept part of a side begins and ends."""
+    length = torch.minimum(wanted / scale, whole)
+    start = (whole - length) / 2
+    # Pillow stores the box in single precision.
+    return start.float(), torch.minimum(start + length, whole).float()
 
 
 def _weights(length: int, out: int, start: Tensor, end: Tensor) -> Tensor:

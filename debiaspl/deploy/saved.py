@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import stat
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,6 +16,7 @@ from debiaspl.data import UNLABELED, DataError, ImageSet, LazyImages
 from debiaspl.data.decode import decode
 from debiaspl.data.lazy import FolderFiles
 from debiaspl.data.listing import list_images
+from debiaspl.data.manifest import regular_file
 from debiaspl.data.text import shown
 from debiaspl.deploy.shares import SavedShares
 from debiaspl.encoders import EncoderNetwork, features_of
@@ -32,8 +32,8 @@ MOST_IMAGES, MOST_BYTES = 256, 2**23
 ENCODED = 1024
 """Rows of features in a batch."""
 WEIGHTS = "model.safetensors"
-CHOSEN, LARGEST = "chosen.json", 10_000
-"""A file in a run's folder that names the subfolder whose model is used instead, absent if there is none; in bytes."""
+CHOSEN = "chosen.json"
+"""A file in a run's folder that names the subfolder whose model is used instead, absent if there is none."""
 HUB_NAME = re.compile(r"[\w-][\w.-]*/[\w.-]+")
 
 
@@ -56,9 +56,7 @@ class SavedModel:
         """This model for other class shares: those of the ``run``, those of the ``folder`` that is predicted, which
         ``predict_folder`` estimates, or ``even`` ones."""
         if self.shares is None:
-            raise ValueError(
-                f"--shares is {shares}, but only a run on photos, with a frozen encoder, knows class shares."
-            )
+            raise ValueError(f"--shares is {shares}, but only runs on photos with a frozen encoder know class shares.")
         return replace(self, shares=self.shares.using(shares))
 
     @property
@@ -74,20 +72,14 @@ class SavedModel:
         lazy = LazyImages(FolderFiles(root, tuple(files)), torch.arange(len(files)), self.size, self.channels)
         return ImageSet(lazy, torch.full((len(files),), UNLABELED), self.classes, tuple(files))
 
-    def see(self, images: ImageSet, features: Path | None = None) -> Iterator[Seen]:
-        """Features and probabilities of a whole set, batch by batch. ``features`` is a folder in which the features of
-        the run's encoder are kept: what it has is not computed again."""
-        for seen in self.see_usual(images, features):
-            if self.shares is not None:
-                seen = seen._replace(probabilities=self.shares.adjusted(seen.probabilities))
-            yield seen
-
-    def see_usual(self, images: ImageSet, features: Path | None = None) -> Iterator[Seen]:
-        """The same with the network's own probabilities."""
-        if features is not None:
-            return self._see_encoded(images, features)
+    def see(self, images: ImageSet, features: Path | None = None, own: bool = False) -> Iterator[Seen]:
+        """Features and probabilities of a whole set, batch by batch; with ``own``, the network's own probabilities.
+        ``features`` is a folder of features of the run's encoder, which are not computed again."""
         size = max(1, min(MOST_IMAGES, MOST_BYTES // (self.channels * self.size[0] * self.size[1])))
-        return predict_set(self.network, images, size)
+        every = self._see_encoded(images, features) if features else predict_set(self.network, images, size)
+        for seen in every:
+            adjusted = seen.probabilities if own or not self.shares else self.shares.adjusted(seen.probabilities)
+            yield seen._replace(probabilities=adjusted)
 
     @torch.no_grad()
     def _see_encoded(self, images: ImageSet, folder: Path) -> Iterator[Seen]:
@@ -152,9 +144,7 @@ def chosen_folder(run: Path) -> Path:
     if not os.path.lexists(path):
         return run
     try:
-        status = path.lstat()
-        small = stat.S_ISREG(status.st_mode) and status.st_size <= LARGEST
-        name = str(parse_json(path.read_bytes())["folder"]) if small else ""
+        name = str(parse_json(regular_file(path).read_bytes())["folder"])
     except (KeyError, TypeError, ValueError, OSError):
         name = ""
     a_name = name not in ("", ".", "..") and Path(name).name == name and "\\" not in name
@@ -164,13 +154,18 @@ def chosen_folder(run: Path) -> Path:
     return run / name
 
 
+def weights_of(run: Path) -> Path:
+    """The file with the weights of the model of a finished run. Raises if there is none."""
+    try:
+        return find_weights(chosen_folder(run))
+    except DataError as error:
+        raise RunError(str(error)) from error
+
+
 def check_inputs(run: Path, photos: Path | None = None) -> None:
     """Raise if there is no finished run or no folder of photos; nothing is read. For commands, before what they check
     about the files to write: an input that is missing is told first."""
-    try:
-        find_weights(chosen_folder(run))
-    except DataError as error:
-        raise RunError(str(error)) from error
+    weights_of(run)
     if photos is not None and not photos.exists():
         list_images(photos)  # raises
 
@@ -186,16 +181,9 @@ def load_model(run: Path | str, device: torch.device | str = "cpu", network: Own
     own = None if network is None else allowed_network(network)
     try:
         network_of_run, facts = load_trained(chosen_folder(Path(run)), own)
+        shares = None if facts.shares is None else SavedShares.of(facts.shares, len(facts.classes))
     except DataError as error:
         raise RunError(str(error)) from error
-    shares = None
-    if facts.shares is not None:
-        try:
-            shares = SavedShares.of(facts.shares, len(facts.classes))
-        except ValueError as error:
-            raise RunError(
-                f"the model in {run} cannot be used: {error}. Restore it from a copy, or train again."
-            ) from error
     return SavedModel(network_of_run.to(device), facts.classes, facts.channels, facts.size, shares)
 
 
@@ -205,8 +193,6 @@ def _downloaded(name: str) -> Path:
     try:
         require_hub(name)
         return Path(hub.hf_hub_download(name, WEIGHTS)).parent
-    except (ImportError, MemoryError):
-        raise
     except Exception as error:  # the hub's client has its own exceptions
         reason = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
         raise RunError(f"{name} is no folder here, and it cannot be had from the hub: {reason}.") from error

@@ -11,7 +11,8 @@ import torch
 from torch import Tensor
 
 from debiaspl._measures import distance
-from debiaspl.features.shares import PHOTOS, ClassShares, certain, count_shares, smoothed
+from debiaspl.data import DataError
+from debiaspl.features.shares import CLASSES, PHOTOS, ClassShares, certain, count_shares, smoothed
 
 RUN, FOLDER, EVEN = "run", "folder", "even"
 ROUNDS = 10
@@ -51,28 +52,25 @@ class SavedShares:
 
     @classmethod
     def of(cls, values: Any, classes: int) -> "SavedShares":
-        """From the file of a model, which is untrusted. Raises ValueError."""
+        """From the file of a model, which is untrusted. Raises DataError."""
         try:
-            estimate, error, counts = (
-                torch.tensor(values[name], dtype=torch.float64) for name in ("estimate", "error", "counts")
-            )
-            weight, temperature, optimise = values["weight"], values["temperature"], values["optimise"]
+            numbers = torch.tensor([values[name] for name in ("estimate", "error", "counts")], dtype=torch.float64)
+            weight, temperature, optimise = float(values["weight"]), float(values["temperature"]), values["optimise"]
             good = (
-                all(part.shape == (classes,) and bool((part >= 0).all()) for part in (estimate, error, counts))
-                and bool((estimate > 0).all())
-                and bool(torch.cat((estimate, error, counts)).isfinite().all())
-                and isinstance(weight, int | float)
+                numbers.shape == (3, classes)
+                and bool(((numbers >= 0) & numbers.isfinite()).all() and (numbers[0] > 0).all())
                 and 0 <= weight <= 1
-                and isinstance(temperature, int | float)
                 and 0 < temperature < 1e6
-                and optimise in ("photos", "classes")
+                and optimise in (PHOTOS, CLASSES)
             )
-        except (KeyError, TypeError, ValueError, RuntimeError, OverflowError) as wrong:
-            raise ValueError(f"its class shares are damaged ({type(wrong).__name__}: {wrong})") from wrong
+        except (KeyError, TypeError, ValueError, RuntimeError, OverflowError):
+            good = False
         if not good:
-            raise ValueError("its class shares are damaged: expected a positive share for each class")
-        used = RUN if optimise == PHOTOS else EVEN
-        return cls(ClassShares(estimate, error, float(weight)), optimise, counts, float(temperature), used)
+            found = "the class shares of the model are damaged, expected a positive one for each class"
+            raise DataError(f"{found}. Restore the run from a copy, or train again.")
+        estimate, error, counts = numbers
+        shares = cls(ClassShares(estimate, error, weight), optimise, counts, temperature, "")
+        return replace(shares, used=shares.usual)
 
     @property
     def usual(self) -> str:
@@ -99,33 +97,29 @@ class SavedShares:
         """With the shares of the photos whose network probabilities are these. They are counted from predictions, so
         that their error is that of the run's shares and, beside it, that of so many photos."""
         even = self._shifted(probabilities, -self._log(self.usual)).double().log()
-        size, rows = even.shape[1], len(even)
+        rows, size = even.shape
         shares = ClassShares.even(size)
         for _ in range(ROUNDS):
-            found = smoothed(count_shares((even + shares.log()).argmax(-1), size), rows)
-            shares = certain(found, self.run.error.square() + found * (1 - found) / rows)
+            counted = smoothed(count_shares((even + shares.log()).argmax(-1), size), rows)
+            shares = certain(counted, self.run.error.square() + counted * (1 - counted) / rows)
         return replace(self, used=FOLDER, folder=shares)
 
-    def differs(self, counts: Mapping[str, int], classes: Sequence[str]) -> str:
+    def differs(self, now: Mapping[str, int], classes: Sequence[str]) -> str:
         """The class whose share in these predictions differs most from that of the run, if they differ significantly;
-        otherwise empty. Both must have been predicted for the usual shares."""
-        here = torch.tensor([counts.get(name, 0) for name in classes], dtype=torch.float64)
-        totals = here.sum(), self.counts.sum()
-        if not all(totals) or distance(here.tolist(), self.counts.tolist()) < FAR:
+        otherwise empty, as with other shares than the usual ones."""
+        counts = torch.stack((torch.tensor([now.get(name, 0) for name in classes]).double(), self.counts))
+        totals = counts.sum(1, keepdim=True)
+        if self.used != self.usual or not totals.all() or distance(*counts.tolist()) < FAR:
             return ""
         from scipy.special import chdtrc
 
-        both = here + self.counts
-        expected = [both * total / both.sum() for total in totals]
-        apart = sum(
-            float(((one - other).square() / other.clamp_min(1e-12)).sum())
-            for one, other in zip((here, self.counts), expected, strict=True)
-        )
-        if chdtrc(max(int((both > 0).sum()) - 1, 1), apart) > DIFFERENT:
+        expected = totals * counts.sum(0) / totals.sum()
+        apart = float(((counts - expected).square() / expected.clamp_min(1e-12)).sum())
+        if chdtrc(max(int((expected[0] > 0).sum()) - 1, 1), apart) > DIFFERENT:
             return ""
-        place = int((here / totals[0] - self.counts / totals[1]).abs().argmax())
-        then, now = (100 * float(part[place] / part.sum()) for part in (self.counts, here))
-        return f"{classes[place]} {now:.0f} % instead of {then:.0f} %"
+        here, before = counts / totals
+        place = int((here - before).abs().argmax())
+        return f"{classes[place]} {100 * here[place]:.0f} % instead of {100 * before[place]:.0f} %"
 
     def _log(self, name: str) -> Tensor:
         shares = {RUN: self.run, FOLDER: self.folder, EVEN: None}[name]

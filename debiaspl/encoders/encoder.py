@@ -49,18 +49,12 @@ class Encoder(nn.Module, ABC):
         """Features of images of the right size and range."""
 
     def embed(self, images: Tensor) -> Tensor:
-        return self.features(self._prepared(images))
-
-    def forward(self, images: Tensor) -> Tensor:
-        return self.embed(images)
-
-    def _prepared(self, images: Tensor) -> Tensor:
         if images.shape[1] == 1:
             images = images.expand(-1, 3, -1, -1)
         size = self.image_size, self.image_size
         if tuple(images.shape[2:]) != size:
             images = F.interpolate(images, size=size, mode="bilinear", align_corners=False)
-        return images * self.gain.to(images.dtype) + self.offset.to(images.dtype)
+        return self.features(images * self.gain.to(images.dtype) + self.offset.to(images.dtype))
 
 
 def fingerprint(encoder: Encoder) -> str:

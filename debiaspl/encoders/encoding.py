@@ -1,11 +1,10 @@
 """Features of images, each computed once.
 
-An image is not opened if a row has its name, size and time. Otherwise it is read and hashed. If a row has its digest,
-the image was moved or copied, and has the features of that row; if not, it is encoded. New and changed images go into
-new files; rows of images that were removed stay unused.
+An image is not opened if a row has its name, size and time. Otherwise it is read, and encoded unless a row has its
+digest: then it was moved, copied or touched. New and changed images go into new files; rows of removed ones stay.
 
-The work may be shared: part I of N computes the files k with k % N = I - 1. What is in a file depends neither on N nor
-on the number of cores, so parts may be killed, repeated, and run anywhere and in any order.
+Part I of N computes the files k with k % N = I - 1. What is in a file depends neither on N nor on the number of cores,
+so parts may be killed, repeated, and run anywhere and in any order.
 """
 
 import hashlib
@@ -30,12 +29,12 @@ from debiaspl.data.lazy import FolderFiles, LazyImages, Progress, unseen
 from debiaspl.data.manifest import add_to_manifest, alone_in, encoders_in, read_manifest
 from debiaspl.data.text import shown
 from debiaspl.encoders.encoder import Encoder
-from debiaspl.encoders.feature_folder import FeatureFolder, Rows
+from debiaspl.encoders.feature_folder import FeatureFolder, ImageRow
 from debiaspl.kernels import bfloat16_works
 from debiaspl.models import scale
 
 SECONDS = 20.0
-"""Time after which features are written, also if their file is not complete: the most work that a kill can lose."""
+"""Features are written at least this often: the most work that a kill can lose."""
 BATCH = {"cpu": 4, "cuda": 256}
 """Images per batch: on a CPU so few that activations fit in its cache."""
 AHEAD = 64
@@ -56,28 +55,15 @@ class ImageFeatures(NamedTuple):
 
 
 def features_of(images: ImageSet, encoder: Encoder, folder: Path | str, watch: Progress = unseen) -> ImageFeatures:
-    """Features of every image; those that ``folder`` has for this encoder and image size are not computed again.
-    ``watch`` is called after every batch. If it raises, to stop, what is done is kept."""
+    """Features of every image; those that ``folder`` has for this encoder and image size are not computed again. Where
+    ``watch``, which is called after every batch, raises to stop, what is done is kept."""
     encoding = Encoding(images, encoder, Path(folder), watch)
     encoding.values = _table(len(images), encoding.folder)
     encoding.run()
     return ImageFeatures(encoding.values, encoding.skipped)
 
 
-class _Image(NamedTuple):
-    """One image that was read."""
-
-    stamp: tuple[int, int]
-    digest: bytes = bytes(32)
-    pixels: Tensor | None = None
-    """uint8, (C, H, W); None if it need not or cannot be encoded."""
-    bad: str = ""
-    features: Tensor | None = None
-
-
 class Encoding:
-    """Images, of which each is encoded once."""
-
     values: Tensor | None = None
     """Where features are gathered, in the order of the images, if they are."""
 
@@ -98,7 +84,7 @@ class Encoding:
         self.skipped: dict[int, str] = {}
         self.files = read_manifest(self.folder.path)
         self.left, self.total = set(range(len(names))), len(names)
-        """Images without features, and how many there are to do."""
+        """Images without features, and how many images there are in all."""
         self.homes: dict[bytes, tuple[int, int]] = {}
         """Digest of an image -> file and row of its features."""
         self.read = lru_cache(1)(lambda number: self.folder.read(number, self.files[number]))
@@ -129,20 +115,17 @@ class Encoding:
         self.files, self.left = read_manifest(self.folder.path), set(range(len(self.place)))
         planned: set[str] = set()
         for number, names in enumerate(self.files):
-            if self.without_photos and self.place.keys().isdisjoint(names):
+            wanted = not self.place.keys().isdisjoint(names)
+            if self.without_photos and not wanted:
                 continue
-            gathered = self.values is not None and not self.place.keys().isdisjoint(names)
+            gathered = self.values is not None and wanted
             rows = self.folder.read(number, names, gathered or number % part[1] == part[0])
-            planned.update(names[rows.count :])
             self._use(names, rows)
-            if self.without_photos:  # a photo that has changed since has its features in a later file
-                self.left |= {self.place[name] for name in names[rows.count :] if name in self.place}
-                continue
-            if rows.count == len(names) and number % part[1] == part[0]:
-                self.folder.remove_part(number)  # a kill has left it beside the complete file
-            there = (rows.stamps[: rows.count, 0] >= 0).nonzero().flatten().tolist()
-            digests = rows.digests.numpy()
-            self.homes |= {digests[row].tobytes(): (number, row) for row in there if row not in rows.skipped}
+            # A photo that has changed since has its features in a later file.
+            self.left |= {self.place[name] for name in names[len(rows) :] if name in self.place}
+            planned.update(names[len(rows) :])
+            good = (at for at, row in enumerate(rows) if row.stamp[0] >= 0 and not row.bad)
+            self.homes |= {rows[at].digest: (number, at) for at in good}
         missing = [name for name, position in self.place.items() if position in self.left]
         if self.without_photos and missing:
             found = f"{self.folder.path.parent} has no features by {self.encoder.name} of {len(missing):,} of"
@@ -150,33 +133,41 @@ class Encoding:
             raise DataError(f"{found} {len(self.place):,} images: {shown(missing)}. {todo}")
         return [name for name in missing if name not in planned]
 
-    def _use(self, names: Sequence[str], rows: Rows) -> None:
+    def _use(self, names: Sequence[str], rows: Sequence[ImageRow]) -> None:
         """Take the rows of images that have not changed since."""
-        pairs = []
-        for row, (size, when) in enumerate(rows.stamps[: rows.count].tolist()):
-            position = self.place.get(names[row], -1)
-            if size >= 0 and position >= 0 and (self.without_photos or self.stamps[position] == (size, when)):
-                pairs.append((position, row))
-                self.skipped.pop(position, None)
-                if row in rows.skipped:
-                    self.skipped[position] = rows.skipped[row]
-        if pairs:
-            positions, chosen = zip(*pairs, strict=True)
-            self.left -= set(positions)
-            if self.values is not None:
-                self.values[list(positions)] = rows.features[list(chosen)]
+        for name, row in zip(names, rows, strict=False):
+            position = self.place.get(name)
+            if position is None or row.stamp[0] < 0:
+                continue
+            if self.without_photos or self.stamps[position] == row.stamp:
+                self._take(position, row)
+
+    def _take(self, position: int, row: ImageRow) -> None:
+        self.left.discard(position)
+        self.skipped.pop(position, None)
+        if row.bad:
+            self.skipped[position] = row.bad
+        if self.values is not None:
+            self.values[position] = 0.0 if row.features is None else row.features
 
     def complete(self, number: int) -> None:
         """Compute the rows of a file that are not there, and write it."""
         names = self.files[number]
         rows = self.folder.read(number, names)
         self._use(names, rows)
-        if rows.count == len(names):
+        if len(rows) == len(names):
             return
         since = time.monotonic()
         try:
-            for images in self._computed(names[rows.count :]):
-                self._append(rows, names, images)
+            for batch in self._computed(names[len(rows) :]):
+                for row in batch:
+                    if row.features is None and row.digest in self.homes:
+                        row.features = self._moved(row.digest)
+                    if row.features is not None:
+                        row.features = row.features.clone()  # frees all else that a network returns, or a file has
+                    if (position := self.place.get(names[len(rows)])) is not None:
+                        self._take(position, row)
+                    rows.append(row)
                 if time.monotonic() - since > SECONDS:
                     self._write(number, rows)
                     since = time.monotonic()
@@ -184,18 +175,20 @@ class Encoding:
         finally:
             self._write(number, rows)
 
-    def _write(self, number: int, rows: Rows) -> None:
-        # An image that cannot be opened may be readable the next time: such images alone are not kept.
-        if bool((rows.stamps[: rows.count, 0] >= 0).any()):
-            self.folder.write(number, self.files[number], rows)
+    def _write(self, number: int, rows: Sequence[ImageRow]) -> None:
+        # An image that cannot be opened may be readable the next time: such images alone are not kept. And another
+        # process that computes the same file may be ahead.
+        names = self.files[number]
+        if any(row.stamp[0] >= 0 for row in rows) and len(self.folder.read(number, names)) <= len(rows):
+            self.folder.write(number, names, rows)
 
-    def _computed(self, names: Sequence[str]) -> Iterator[list[_Image]]:
-        """The images of these names with their features, in batches; threads read and compute ahead."""
+    def _computed(self, names: Sequence[str]) -> Iterator[list[ImageRow]]:
+        """Rows of the images of these names, in batches; threads read and compute ahead."""
         size, cpu = self.batch, self.device.type == "cpu"
         # The last bit of a feature depends on how many cores share a batch. Here each batch has one.
         compute = ThreadPoolExecutor(usable_cores() if cpu else 1, "encode", partial(torch.set_num_threads, 1))
         read = ThreadPoolExecutor(thread_name_prefix="decode")
-        ahead: deque[Future[list[_Image]]] = deque()
+        ahead: deque[Future[list[ImageRow]]] = deque()
         try:
             for start in range(0, len(names), size):
                 batch = [read.submit(self._image, self.place.get(name)) for name in names[start : start + size]]
@@ -210,66 +203,51 @@ class Encoding:
             read.shutdown(cancel_futures=True)
             compute.shutdown()
 
-    def _image(self, position: int | None) -> _Image:
-        if position is None:  # removed since its name was written into the manifest
-            return _Image((-1, -1))
-        image, stamp, stored = _Image((-1, -1)), self.stamps[position], self.stored
+    def _image(self, position: int | None) -> tuple[ImageRow, Tensor | None]:
+        """The row of an image without its features, and its pixels, (C, H, W), if it is to be encoded. There is no
+        position where it was removed after its name was written into the manifest."""
+        row, stored, pixels = ImageRow(), self.stored, None
+        if position is None:
+            return row, None
         try:
             if isinstance(stored, LazyImages):
                 content = stored.files.read(int(stored.positions[position]))
-                image = _Image(stamp, hashlib.sha256(content).digest())
-                pixels = None if image.digest in self.homes else decode(content, stored.size, stored.channels)
+                row.stamp, row.digest = self.stamps[position], hashlib.sha256(content).digest()
+                pixels = None if row.digest in self.homes else decode(content, stored.size, stored.channels)
             else:
                 pixels = stored[torch.tensor([position])][0].cpu()
-                image = _Image(stamp, _digest(pixels))
+                row.stamp, row.digest = self.stamps[position], _digest(pixels)
         except BadImage as error:
-            return image._replace(bad=str(error))
-        return image if image.digest in self.homes else image._replace(pixels=pixels)
+            row.bad = str(error)
+        return row, None if row.digest in self.homes else pixels
 
-    def _append(self, rows: Rows, names: Sequence[str], batch: list[_Image]) -> None:
-        for image in batch:
-            row, rows.count = rows.count, rows.count + 1
-            if image.features is not None:
-                rows.features[row] = image.features
-            elif image.digest in self.homes:
-                rows.features[row] = self._moved(image.digest)
-            rows.stamps[row] = torch.tensor(image.stamp)
-            rows.digests[row] = torch.frombuffer(bytearray(image.digest), dtype=torch.uint8)
-            position = self.place.get(names[row])
-            if position is not None:
-                if self.values is not None:
-                    self.values[position] = rows.features[row]
-                self.left.discard(position)
-                if image.bad:
-                    rows.skipped[row] = self.skipped[position] = image.bad
-
-    def _moved(self, digest: bytes) -> Tensor:
+    def _moved(self, digest: bytes) -> Tensor | None:
         """Features of an image that has another name, or another time, than those in the folder."""
-        number, row = self.homes[digest]
+        number, place = self.homes[digest]
         rows = self.read(number)
-        if rows.count <= row or rows.digests[row].numpy().tobytes() != digest:
+        if len(rows) <= place or rows[place].digest != digest:
             raise ValueError(f"{self.folder.path} was changed while it was read. Run the same command again.")
-        return rows.features[row]
+        return rows[place].features
 
     @torch.no_grad()
-    def _encoded(self, batch: Sequence[Future[_Image]]) -> list[_Image]:
-        images = [future.result() for future in batch]
-        pixels = [image.pixels for image in images if image.pixels is not None]
-        if not pixels:
-            return images
-        # Batches of one size: the features of an image do not depend on the others that are encoded.
-        filled = pixels + pixels[:1] * (self.batch - len(pixels))
-        pictures = scale(torch.stack(filled).to(self.device)).contiguous(memory_format=torch.channels_last)
-        with torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=bfloat16_works(self.device)):
-            features = self.encoder.embed(pictures)[: len(pixels)].float().cpu()
-        if not bool(features.isfinite().all()):
-            raise ValueError(f"the encoder {self.encoder.name} returns numbers that are not finite. Use another one.")
-        rows = iter(features)
-        return [image if image.pixels is None else image._replace(pixels=None, features=next(rows)) for image in images]
+    def _encoded(self, batch: Sequence[Future[tuple[ImageRow, Tensor | None]]]) -> list[ImageRow]:
+        read = [future.result() for future in batch]
+        pixels = [each for _, each in read if each is not None]
+        if pixels:
+            # Batches of one size: the features of an image do not depend on the others that are encoded.
+            filled = pixels + pixels[:1] * (self.batch - len(pixels))
+            pictures = scale(torch.stack(filled).to(self.device)).contiguous(memory_format=torch.channels_last)
+            with torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=bfloat16_works(self.device)):
+                features = self.encoder.embed(pictures)[: len(pixels)].float().cpu()
+            if not bool(features.isfinite().all()):
+                raise ValueError(f"the encoder {self.encoder.name} returns numbers that are not finite. Use another.")
+            for row, values in zip((row for row, each in read if each is not None), features, strict=True):
+                row.features = values
+        return [row for row, _ in read]
 
 
 def _table(size: int, folder: FeatureFolder) -> Tensor:
-    """Memory for features; of a large table, a file that has no name and goes with the process."""
+    """Memory for features; of a large table, a file that goes with the process."""
     size_in_bytes = 4 * size * folder.width
     if size_in_bytes < MAPPED:
         return torch.zeros((size, folder.width))
@@ -284,11 +262,9 @@ def _stamps(images: ImageSet) -> list[tuple[int, int]]:
     if isinstance(stored, LazyImages):
         return [stored.files.stamp(position) for position in stored.positions.tolist()]
     # Images in memory have no time: a part of the digest takes its place.
-    found = []
-    for positions in torch.split(torch.arange(len(images)), AHEAD):
-        for pixels in stored[positions.to(stored.device)].cpu():
-            found.append((pixels.numel(), int.from_bytes(_digest(pixels)[:7], "big")))
-    return found
+    parts = torch.split(torch.arange(len(images)), AHEAD)
+    every = (pixels for positions in parts for pixels in stored[positions.to(stored.device)].cpu())
+    return [(pixels.numel(), int.from_bytes(_digest(pixels)[:7], "big")) for pixels in every]
 
 
 def _digest(pixels: Tensor) -> bytes:

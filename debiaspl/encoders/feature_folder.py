@@ -2,8 +2,7 @@
 
     manifest.jsonl            line k: the names of the images of file k, at most 10,000
     about.json                the encoder, and the size of its images
-    00000.safetensors         their features, and the size, time and digest of each image
-    00001-part.safetensors    the first rows of file 1, which is not complete yet
+    00000.safetensors         their features, and the size, time and digest of each image: the first rows, or all
 
 A file belongs to one encoder and to one line of the manifest, and has a digest: one that is damaged or made for
 something else is computed again.
@@ -12,7 +11,7 @@ something else is computed again.
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import torch
@@ -29,28 +28,17 @@ _FORMAT = 4
 
 
 @dataclass
-class Rows:
-    """The first rows of a file, in the order of its names; memory for all of them."""
+class ImageRow:
+    """What a file keeps of one image."""
 
-    features: Tensor
-    """float32, (N, D)."""
-    stamps: Tensor
-    """int64, (N, 2): size and time of each image; -1 if it was not read."""
-    digests: Tensor
-    """uint8, (N, 32): SHA-256 of each image."""
-    skipped: dict[int, str] = field(default_factory=dict)
-    """Row -> why the image could not be decoded."""
-    count: int = 0
-    """Number of rows that are there."""
-
-    @classmethod
-    def empty(cls, size: int, width: int) -> "Rows":
-        digests = torch.zeros((size, 32), dtype=torch.uint8)
-        return cls(torch.zeros((size, width)), torch.full((size, 2), -1), digests)
-
-    def tensors(self) -> dict[str, Tensor]:
-        whole = {"features": self.features, "stamps": self.stamps, "digests": self.digests}
-        return {name: tensor[: self.count] for name, tensor in whole.items()}
+    stamp: tuple[int, int] = (-1, -1)
+    """Its size and time; -1 if it was not read."""
+    digest: bytes = bytes(32)
+    """SHA-256."""
+    bad: str = ""
+    """Why it could not be decoded."""
+    features: Tensor | None = None
+    """float32, (D,); None stands for zeros."""
 
 
 @dataclass(frozen=True)
@@ -78,47 +66,45 @@ class FeatureFolder:
         if not (self.path / ABOUT).exists():
             write_json(self.path / ABOUT, self.about._asdict())
 
-    def read(self, number: int, names: Sequence[str], features: bool = True) -> Rows:
-        """The rows of this file that are there. Without ``features`` only their stamps and digests are read, which are
-        then not checked."""
-        both = (self._loaded(file_name(number, part), names, features) for part in (False, True))
-        return next(filter(None, both), None) or Rows.empty(len(names), self.width)
-
-    def write(self, number: int, names: Sequence[str], rows: Rows) -> None:
-        tensors, complete = rows.tensors(), rows.count == len(names)
-        if self.half:
-            tensors["features"] = tensors["features"].half()
-        text = json.dumps({**self._about(names), "skipped": rows.skipped})
-        write_bytes(self.path / file_name(number, part=not complete), tensor_file(tensors, "debiaspl", text))
-        if complete:
-            self.remove_part(number)
-
-    def remove_part(self, number: int) -> None:
-        (self.path / file_name(number, part=True)).unlink(missing_ok=True)
-
-    def _loaded(self, name: str, names: Sequence[str], features: bool) -> Rows | None:
-        rows = Rows.empty(len(names), self.width if features else 0)
+    def read(self, number: int, names: Sequence[str], features: bool = True) -> list[ImageRow]:
+        """The first rows of this file, in the order of its names. Without ``features`` only stamps and digests are
+        read, which are then not checked."""
         try:
-            path = regular_file(self.path / name)
-            tensors, texts, _ = read_tensor_file(path, only=() if features else ("stamps", "digests"))
-            about = parse_json(texts["debiaspl"])
-            rows.skipped = {int(row): str(reason) for row, reason in about.pop("skipped").items()}
-            rows.count = len(tensors["stamps"])
-            tensors = {"features": torch.empty(rows.count, 0)} | tensors
-            good = about == self._about(names) and bool(tensors["features"].isfinite().all())
-            for key, place in rows.tensors().items():
-                half = key == "features" and tensors[key].dtype == torch.float16
-                good &= tensors[key].shape == place.shape and (half or tensors[key].dtype == place.dtype)
-                if good:
-                    place.copy_(tensors[key])
-        except (OSError, KeyError, TypeError, ValueError, AttributeError):
-            return None  # missing or damaged
-        return rows if good else None
+            return self._loaded(number, names, features)
+        except (OSError, KeyError, TypeError, ValueError, AttributeError):  # missing or damaged
+            return []
 
-    def _about(self, names: Sequence[str]) -> dict[str, object]:
-        line = hashlib.sha256(json.dumps(names).encode()).hexdigest()
-        return {"encoder": self.key, "names": line, "start": 0}
+    def write(self, number: int, names: Sequence[str], rows: Sequence[ImageRow]) -> None:
+        values = torch.zeros((len(rows), self.width), dtype=torch.float16 if self.half else torch.float32)
+        for value, row in zip(values, rows, strict=True):
+            value.copy_(0.0 if row.features is None else row.features)
+        tensors = {
+            "features": values,
+            "stamps": torch.tensor([row.stamp for row in rows]),
+            "digests": torch.tensor([list(row.digest) for row in rows], dtype=torch.uint8),
+        }
+        skipped = {place: row.bad for place, row in enumerate(rows) if row.bad}
+        text = json.dumps({**self._about(names), "skipped": skipped})
+        write_bytes(self._file(number), tensor_file(tensors, "debiaspl", text))
 
+    def _loaded(self, number: int, names: Sequence[str], features: bool) -> list[ImageRow]:
+        only = () if features else ("stamps", "digests")
+        tensors, texts = read_tensor_file(regular_file(self._file(number)), only=only)
+        about, count = parse_json(texts["debiaspl"]), len(tensors["stamps"])
+        skipped = about.pop("skipped")
+        values = tensors["features"].float() if features else torch.empty(count, 0)
+        shapes = {"features": (count, self.width), "stamps": (count, 2), "digests": (count, 32)}
+        good = about == self._about(names) and count <= len(names) and bool(values.isfinite().all())
+        if not good or any(tensor.shape != shapes[name] for name, tensor in tensors.items()):
+            raise ValueError("it was written for something else")
+        parts = zip(tensors["stamps"].tolist(), tensors["digests"].numpy(), values, strict=True)
+        return [
+            ImageRow((size, when), digest.tobytes(), str(skipped.get(str(place), "")), row)
+            for place, ((size, when), digest, row) in enumerate(parts)
+        ]
 
-def file_name(number: int, part: bool = False) -> str:
-    return f"{number:05d}{'-part' if part else ''}.safetensors"
+    def _about(self, names: Sequence[str]) -> dict[str, str]:
+        return {"encoder": self.key, "names": hashlib.sha256(json.dumps(names).encode()).hexdigest()}
+
+    def _file(self, number: int) -> Path:
+        return self.path / f"{number:05d}.safetensors"

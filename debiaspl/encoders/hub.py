@@ -6,7 +6,7 @@ import logging
 import os
 import socket
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
@@ -39,8 +39,7 @@ _EXPECTED = (
     "with config.json and model.safetensors; for texts also with a tokenizer."
 )
 PATIENCE = 5.0
-"""Timeout in seconds, unless HF_HUB_ETAG_TIMEOUT, the timeout of the hub's client, is longer. A lost first packet is
-sent again after one and after three seconds."""
+"""In seconds, unless HF_HUB_ETAG_TIMEOUT is longer. A lost first packet is sent again after one and after three."""
 
 
 class Pretrained:
@@ -50,11 +49,8 @@ class Pretrained:
         self.name, folder = name_or_folder, Path(name_or_folder).expanduser()
         is_path = name_or_folder.startswith((".", "~", os.sep)) or name_or_folder.count("/") > 1
         self.place = str(folder) if folder.is_dir() else name_or_folder
-        if folder.is_dir() and not (folder / "config.json").is_file():
-            raise DataError(f"the encoder {name_or_folder} is a folder without config.json. {_EXPECTED}")
-        if not folder.is_dir() and (is_path or folder.exists()):
-            found = "is a file" if folder.exists() else "does not exist"
-            raise DataError(f"the encoder {name_or_folder} {found}. {_EXPECTED}")
+        if (is_path or folder.exists()) and not (folder / "config.json").is_file():
+            raise DataError(f"the encoder {name_or_folder} is not a folder with config.json. {_EXPECTED}")
         self.transformers = transformers_package()
 
     def config(self) -> Any:
@@ -73,12 +69,10 @@ class Pretrained:
 
     def preprocessing(self) -> dict[str, Any]:
         """The content of ``preprocessor_config.json``; empty if there is none."""
-        try:
-            mixin = self.transformers.image_processing_utils.ImageProcessingMixin
-            values: dict[str, Any] = mixin.get_image_processor_dict(self.place)[0]
-        except OSError:
-            return {}
-        return values
+        mixin = self.transformers.image_processing_utils.ImageProcessingMixin
+        with suppress(OSError):
+            return dict(mixin.get_image_processor_dict(self.place)[0])
+        return {}
 
     def load(self, load: Callable[[], T]) -> T:
         """The result of ``load``, or an error that says what is expected."""
@@ -116,11 +110,11 @@ def _quiet(transformers: Any) -> Iterator[None]:
 
 def require_hub(name_or_folder: str) -> None:
     """Raise ConnectionError if this is a name on the hub, it is not cached on this machine, and the hub cannot be
-    reached. Cases that only the hub's client can handle, such as a proxy, are left to it."""
+    reached: its client would try for half a minute. Cases that only the client can handle, such as a proxy, are left
+    to it."""
     from huggingface_hub import constants, try_to_load_from_cache
 
-    # The cache of transformers 4, which the hub's client does not search.
-    elsewhere = "TRANSFORMERS_CACHE" in os.environ
+    elsewhere = "TRANSFORMERS_CACHE" in os.environ  # a cache that the hub's client does not search
     if Path(name_or_folder).is_dir() or constants.HF_HUB_OFFLINE or elsewhere or set(getproxies()) - {"no"}:
         return
     try:

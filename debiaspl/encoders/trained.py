@@ -1,6 +1,5 @@
 """The final network of a run, from its folder: only tensors and JSON are read, and no code is executed."""
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -13,6 +12,7 @@ from torch import Tensor
 from debiaspl.data import DataError
 from debiaspl.data.tensor_file import Damaged, read_tensor_file
 from debiaspl.encoders.network import EncoderNetwork
+from debiaspl.files import parse_json
 from debiaspl.models import ALGORITHM, MODELS, Network
 from debiaspl.models.own import OwnBuilder, is_own, own_builder
 from debiaspl.models.start import WEIGHTS
@@ -41,31 +41,22 @@ class NetworkFacts:
     def of(cls, text: str, source: str) -> "NetworkFacts":
         """Parse and check the JSON; ``source`` is its file, for the message."""
         try:
-            facts = json.loads(text)
-            classes, size, network = facts["classes"], facts["size"], facts["network"]
-            good = (
-                isinstance(network, dict)
-                and set(network) == {"name", "settings"}
-                and isinstance(network["settings"], dict)
-                and isinstance(classes, list)
-                and all(isinstance(name, str) for name in classes)
-                and len(set(classes)) == len(classes) != 1
-                and facts["channels"] in (1, 3)
-                and isinstance(size, list)
-                and len(size) == 2
-                and all(type(side) is int and side > 0 for side in size)
-            )
-        except (ValueError, KeyError, TypeError, RecursionError) as error:
+            facts = parse_json(text)
+            network = {"name": str(facts["network"]["name"]), "settings": dict(facts["network"]["settings"])}
+            classes, (height, width) = tuple(map(str, facts["classes"])), map(int, facts["size"])
+            good = len(set(classes)) == len(classes) != 1 and facts["channels"] in (1, 3) and min(height, width) > 0
+            good = good and isinstance(facts["classes"], list)
+        except (ValueError, KeyError, TypeError, OverflowError) as error:
             good, text = False, f"{type(error).__name__}: {error}"
         if not good:
             found = f"the description of the weights in {source} is damaged or of another version ({text[:200]})"
             raise DataError(f"{found}. Restore it from a copy, or train again.")
-        return cls(network, tuple(classes), facts["channels"], (size[0], size[1]), facts.get("shares"), text)
+        return cls(network, classes, facts["channels"], (height, width), facts.get("shares"), text)
 
     def build(self, source: str, own: OwnBuilder | None = None) -> Network:
         """A network of this kind with random weights, in eval mode and without gradients. ``own`` builds that of a
         user, if it was not allowed before."""
-        name, settings = str(self.network["name"]), dict(self.network["settings"])
+        name, settings = self.network["name"], self.network["settings"]
         own = own or own_builder(name)
         if is_own(name) and own is None:
             how = f"--network {name}, or load_model(..., network=...)"
@@ -83,16 +74,15 @@ class NetworkFacts:
         except (ImportError, MemoryError):
             raise
         except Exception as error:  # the file may be damaged or untrusted: many things can go wrong
-            # Ours are sentences; a KeyError has only the key.
-            why = error if isinstance(error, ValueError | RuntimeError) else f"{type(error).__name__}: {error}."
-            raise DataError(f"{source} names a network that cannot be built: {why} Train again.") from error
+            why = f"{type(error).__name__}: {error}"
+            raise DataError(f"{source} names a network that cannot be built ({why}). Train again.") from error
 
 
 def load_trained(folder: Path, own: OwnBuilder | None = None) -> tuple[Network, NetworkFacts]:
     """The network of a finished run, in eval mode, from ``model.safetensors`` alone; ``own`` builds a user's."""
     path = find_weights(folder)
     try:
-        weights, metadata, _ = read_tensor_file(path, need_digest=False)  # earlier versions wrote no digest
+        weights, metadata = read_tensor_file(path, need_digest=False)  # earlier versions wrote no digest
     except (Damaged, OSError) as error:
         raise DataError(f"{path} is damaged: {error}. Restore it from a copy, or train again.") from error
     if "debiaspl" not in metadata:
@@ -125,12 +115,9 @@ def find_weights(folder: Path) -> Path:
 
 
 def _fill(network: Network, weights: dict[str, Tensor], path: Path) -> None:
-    own = network.state_dict()
-    wrong = [name for name in own if name not in weights or weights[name].shape != own[name].shape]
-    weights = {name: value for name, value in weights.items() if not name.startswith(ALGORITHM)}
-    extra = [name for name in weights if name not in own]
-    if wrong or extra:
-        found = f"{len(wrong)} tensors are missing or have another shape, {len(extra)} are not expected"
-        named = f"the weights in {path} are not those of the network it names: {found}"
-        raise DataError(f"{named} ({', '.join((wrong + extra)[:3])}). Restore it from a copy, or train again.")
-    network.load_state_dict(weights)
+    try:
+        network.load_state_dict({name: value for name, value in weights.items() if not name.startswith(ALGORITHM)})
+    except RuntimeError as error:
+        found = " ".join(str(error).split())[:300]
+        named = f"the weights in {path} are not those of the network it names ({found})"
+        raise DataError(f"{named}. Restore it from a copy, or train again.") from error

@@ -1,8 +1,8 @@
 """DebiasPL as a scikit-learn classifier."""
 
-import operator
 import warnings
 from copy import deepcopy
+from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
@@ -18,7 +18,7 @@ except ImportError as error:
 
 from debiaspl.data import UNLABELED, ImageSet
 from debiaspl.estimator.images import STEPS, Pictures, recipe_of, train_network
-from debiaspl.estimator.labels import Labels, unlabeled
+from debiaspl.estimator.labels import classes_and_codes, unlabeled
 from debiaspl.features import fit
 from debiaspl.models import Network, predict_set
 
@@ -122,18 +122,15 @@ class DebiasedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
 
     def fit(self, X: Any, y: Any) -> Self:  # noqa: N803 - scikit-learn's name
         """Learn from rows with and without labels; y is -1 for rows without a label."""
-        if getattr(X, "ndim", 2) == 1 and getattr(y, "ndim", 1) > 1:
-            raise ValueError("X has one dimension and y several, which looks swapped: fit(X, y).")
         rows = self._rows(X, reset=True)
-        labels = Labels.of(y)
-        check_consistent_length(rows, labels.codes)
-        self.classes_ = labels.classes
+        self.classes_, codes = classes_and_codes(y)
+        check_consistent_length(rows, codes)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         if rows.ndim == 2:
-            self._fit_features(rows, labels, seed)
+            self._fit_features(rows, torch.from_numpy(codes), seed)
         else:
-            self._fit_images(rows, labels, seed)
-        self.transduction_ = self.classes_[np.where(labels.codes >= 0, labels.codes, self._most_likely(rows))]
+            self._fit_images(rows, torch.from_numpy(codes), seed)
+        self.transduction_ = self.classes_[np.where(codes >= 0, codes, self._most_likely(rows))]
         return self
 
     def predict_proba(self, X: Any) -> NDArray[Any]:  # noqa: N803 - scikit-learn's name
@@ -164,24 +161,22 @@ class DebiasedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
 
     def _rows(self, X: Any, reset: bool) -> NDArray[Any]:  # noqa: N803 - scikit-learn's name
         rows: NDArray[Any] = validate_data(self, X, reset=reset, dtype="numeric", allow_nd=True)
-        if not reset:
-            fitted_with_images = self._pictures is not None
-            if fitted_with_images != (rows.ndim > 2):
-                kinds = "features (N, D)", "images (N, H, W) or (N, H, W, C)"
-                raise ValueError(f"X has shape {rows.shape}, expected {kinds[fitted_with_images]}, as in fit.")
+        if not reset and (self._pictures is None) != (rows.ndim == 2):
+            kind = "features (N, D)" if self._pictures is None else "images (N, H, W) or (N, H, W, C)"
+            raise ValueError(f"X has shape {rows.shape}, expected {kind}, as in fit.")
         if rows.ndim == 2 and rows.dtype not in (np.float32, np.float64):
             rows = rows.astype(np.float32 if rows.dtype == np.float16 else np.float64)
         return np.ascontiguousarray(rows)  # torch takes no reversed arrays
 
-    def _fit_features(self, rows: NDArray[Any], labels: Labels, seed: int) -> None:
+    def _fit_features(self, rows: NDArray[Any], codes: torch.Tensor, seed: int) -> None:
         if self.network not in ("auto", "linear"):
             raise ValueError(f"network is {self.network!r}, expected 'auto' or 'linear' for features, {rows.shape}.")
         if self.scaling not in ("auto", "unit", "standard"):
             raise ValueError(f"scaling is {self.scaling!r}, expected 'auto', 'unit' or 'standard'.")
         fitted = fit(
             _tensor(rows),
-            torch.from_numpy(labels.codes),
-            len(labels.classes),
+            codes,
+            len(self.classes_),
             strength=self.strength,
             momentum=self.momentum,
             threshold=self.threshold,
@@ -198,12 +193,11 @@ class DebiasedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         self.shares_ = None if fitted.shares is None else fitted.shares.estimate.numpy()
         self.n_iter_: int = fitted.recipe.steps
 
-    def _fit_images(self, rows: NDArray[Any], labels: Labels, seed: int) -> None:
+    def _fit_images(self, rows: NDArray[Any], codes: torch.Tensor, seed: int) -> None:
         settings = self.network, self.strength, self.momentum, self.threshold, self.flip
         recipe = recipe_of(*settings, self._steps() or STEPS, seed)
-        pictures = Pictures.of(rows)
-        codes = torch.from_numpy(labels.codes)
-        self.model_, prior = train_network(pictures(rows), codes, len(labels.classes), recipe, self._device())
+        pictures = Pictures(rows)
+        self.model_, prior = train_network(pictures(rows), codes, len(self.classes_), recipe, self._device())
         self._pictures, self.prior_, self.n_iter_ = pictures, prior.numpy(), recipe.steps
 
     def _probabilities(self, rows: NDArray[Any]) -> NDArray[Any]:
@@ -221,15 +215,10 @@ class DebiasedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         return self._probabilities(rows).argmax(1)
 
     def _steps(self) -> int | None:
-        if self.max_iter is None:
-            return None
-        try:
-            steps = operator.index(self.max_iter)
-        except TypeError:
-            steps = 0
-        if steps < 1 or isinstance(self.max_iter, bool):
-            raise ValueError(f"max_iter is {self.max_iter!r}, expected a whole number of at least 1, or None.")
-        return steps
+        steps = self.max_iter
+        if steps is not None and (isinstance(steps, bool) or not isinstance(steps, Integral) or steps < 1):
+            raise ValueError(f"max_iter is {steps!r}, expected a whole number of at least 1, or None.")
+        return None if steps is None else int(steps)
 
     def _device(self) -> torch.device:
         found = "cuda" if torch.cuda.is_available() else "cpu"

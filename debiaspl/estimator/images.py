@@ -1,7 +1,6 @@
 """For images: converts arrays and trains a network in memory, with the same training step as runs."""
 
 import re
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,31 +17,20 @@ from debiaspl.training.step import fit
 STEPS = 600
 
 
-@dataclass(frozen=True)
 class Pictures:
-    """Converts arrays of images, in scikit-learn's layout, to uint8 (N, C, H, W) by the range of those in fit."""
+    """Converts arrays of images, in scikit-learn's layout, to uint8 (N, C, H, W) by the range of those in fit: uint8
+    does not change; other numbers are scaled from the smallest to the largest."""
 
-    shape: tuple[int, ...]
-    """(H, W) or (H, W, C)."""
-    low: float
-    """The value that becomes 0."""
-    high: float
-    """The value that becomes 255."""
-
-    @classmethod
-    def of(cls, images: NDArray[Any]) -> "Pictures":
-        """Learn the scale: uint8 does not change; other numbers are scaled from the smallest to the largest."""
+    def __init__(self, images: NDArray[Any]) -> None:
         if images.ndim > 4 or (images.ndim == 4 and images.shape[3] not in (1, 3)):
             channels_first = images.ndim == 4 and images.shape[1] in (1, 3)
             hint = " Channels come last: X.transpose(0, 2, 3, 1)." if channels_first else ""
             kinds = "features (N, D), or images (N, H, W), (N, H, W, 1) or (N, H, W, 3)"
             raise ValueError(f"X has shape {images.shape}, expected {kinds}.{hint}")
-        if 0 in images.shape:
-            raise ValueError(f"X has shape {images.shape}, expected images of at least one pixel.")
         low, high = (0.0, 255.0) if images.dtype == np.uint8 else (float(images.min()), float(images.max()))
         if images.dtype.kind == "f" and not high - low <= float(np.finfo(images.dtype).max):
             raise ValueError(f"images in X run from {low:g} to {high:g}, too wide a range. Scale them, say, to 0..1.")
-        return cls(images.shape[1:], low, high)
+        self.shape, self.low, self.high = images.shape[1:], low, high
 
     def __call__(self, images: NDArray[Any]) -> Tensor:
         if images.shape[1:] != self.shape:

@@ -17,7 +17,7 @@ from debiaspl.features.fit import LINEAR, TableTask, enough_steps, fit_recipe
 from debiaspl.features.shares import PHOTOS
 from debiaspl.features.table import FeatureTable
 from debiaspl.models import Network
-from debiaspl.training.classifier import FIT, all_features, check_features, first_classifier, with_finite_bias
+from debiaspl.training.classifier import FIT, all_features, first_classifier, refuse_random_features, with_finite_bias
 from debiaspl.training.method import DEBIASPL, with_method
 from debiaspl.training.parts import find
 from debiaspl.training.recipe import Recipe
@@ -29,7 +29,7 @@ def begin(recipe: Recipe, network: Network, task: Task) -> dict[str, Tensor]:
     """Weights of ``network.head``, by name: ``first_classifier``, which may be the fit of a frozen encoder here."""
     if recipe.first_classifier != FIT:
         return first_classifier(recipe, network, task)
-    check_features(recipe, network, task, f"first_classifier is {FIT}")
+    refuse_random_features(recipe, network=network)
     encoder, device = deepcopy(network).eval(), torch.device("cpu")
     features, labels = (part.to(device) for part in all_features(encoder, task, recipe.fit_on))
     learns = find("algorithm", recipe.algorithm.name).makes_pseudo_labels

@@ -9,6 +9,7 @@ import heapq
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import ArrayLike, NDArray
 
 from debiaspl.graph import Nearest, directions, nearest
@@ -29,29 +30,21 @@ def choose(features: ArrayLike, count: int, labels: ArrayLike | None = None) -> 
         count: number of photos to choose.
         labels: the labels so far, (N,), -1 for none: these photos are not chosen, and what they cover counts less.
     """
-    import torch
-
     rows = torch.as_tensor(np.asarray(features))
     if rows.ndim != 2 or len(rows) < 2 or not bool(torch.isfinite(rows).all()):
-        raise ValueError(
-            f"features have shape {tuple(rows.shape)}, expected finite numbers (N, D) of two rows or more."
-        )
+        raise ValueError(f"features have shape {tuple(rows.shape)}, expected finite (N, D) of two rows or more.")
     given = np.full(len(rows), -1) if labels is None else np.asarray(labels)
     if given.shape != (len(rows),):
         raise ValueError(f"labels have shape {given.shape}, expected one for each of {len(rows)} rows, or -1 for none.")
     units = directions(rows, rows.float().mean(0))
     near = nearest(units, min(NEIGHBOURS, len(units) - 1))
-    return Coverage.of(near).order(count, np.flatnonzero(given >= 0))
+    return Coverage(near).order(count, np.flatnonzero(given >= 0))
 
 
 class Coverage:
     """How much each photo covers the others, and what each weighs."""
 
-    def __init__(self, covers: Any, weight: NDArray[np.float64]) -> None:
-        self._covers, self._weight = covers, weight
-
-    @classmethod
-    def of(cls, near: Nearest, power: float = FADING) -> "Coverage":
+    def __init__(self, near: Nearest, power: float = FADING) -> None:
         """From one search for neighbours; both directions of a pair count."""
         from scipy import sparse
 
@@ -60,8 +53,7 @@ class Coverage:
         ends = np.arange(0, size * count + 1, count), near.places.cpu().numpy().ravel()
         edges = sparse.csr_array((value, ends[1], ends[0]), shape=(size, size))
         both = edges.maximum(edges.T) + sparse.eye_array(size, dtype=value.dtype, format="csr")
-        degree = np.asarray(both.sum(axis=1), np.float64)
-        return cls(both.tocsr(), degree**power)
+        self._covers, self._weight = both.tocsr(), np.asarray(both.sum(axis=1), np.float64) ** power
 
     def order(
         self, count: int, labeled: ArrayLike = (), uncertainty: NDArray[np.float64] | None = None
@@ -70,25 +62,25 @@ class Coverage:
         ``uncertainty`` multiplies the weights. The same input gives the same order."""
         covers, weight = self._covers, self._weight if uncertainty is None else self._weight * uncertainty
         best = np.zeros(len(weight), covers.data.dtype)
-        taken = np.zeros(len(weight), bool)
-        for place in np.asarray(labeled, np.int64):
-            self._add(best, taken, int(place))
+        taken = set(np.asarray(labeled, np.int64).tolist())
+        for place in taken:
+            own, cover = self._row(place)
+            best[own] = np.maximum(best[own], cover)
         gain = np.maximum(covers.data - best[covers.indices], 0) * weight[covers.indices]
         first = np.add.reduceat(gain, covers.indptr[:-1])
         # Gains only fall as photos are chosen: one that is still the best after it was computed again is the best.
-        queue = [(-value, place, 0) for place, value in enumerate(first.tolist()) if not taken[place]]
+        queue = [(-value, place, 0) for place, value in enumerate(first.tolist()) if place not in taken]
         heapq.heapify(queue)
         chosen: list[int] = []
         while queue and len(chosen) < count:
             _, place, seen = queue[0]
+            own, cover = self._row(place)
             if seen == len(chosen):
                 heapq.heappop(queue)
-                self._add(best, taken, place)
+                best[own] = np.maximum(best[own], cover)
                 chosen.append(place)
             else:
-                part = slice(covers.indptr[place], covers.indptr[place + 1])
-                own = covers.indices[part]
-                value = float(np.maximum(covers.data[part] - best[own], 0) @ weight[own])
+                value = float(np.maximum(cover - best[own], 0) @ weight[own])
                 heapq.heapreplace(queue, (-value, place, len(chosen)))
         return np.array(chosen, np.int64)
 
@@ -99,8 +91,7 @@ class Coverage:
         found[part.indices[part.data > 0]] = True
         return found
 
-    def _add(self, best: NDArray[Any], taken: NDArray[np.bool_], place: int) -> None:
+    def _row(self, place: int) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Which photos this one covers, and how much."""
         part = slice(self._covers.indptr[place], self._covers.indptr[place + 1])
-        own = self._covers.indices[part]
-        best[own] = np.maximum(best[own], self._covers.data[part])
-        taken[place] = True
+        return self._covers.indices[part], self._covers.data[part]

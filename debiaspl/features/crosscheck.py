@@ -66,21 +66,12 @@ class Candidate:
         return self.confusion.images
 
     @property
-    def recall(self) -> list[float | None]:
-        """Recall of each class; None without a checked label."""
-        return self.confusion.recall
-
-    @property
-    def worst_recall(self) -> float:
-        return min(recall for recall in self.recall if recall is not None)
-
-    @property
     def measured(self) -> tuple[float, float, float]:
         """What it is judged by, 0 to 1, with its 95 % interval."""
         if self.optimise == PHOTOS:
             return self.confusion.accuracy, *self.confusion.interval
         counts = self.confusion.of_true[self.confusion.of_true > 0]
-        recall = np.array([share for share in self.recall if share is not None])
+        recall = np.array([share for share in self.confusion.recall if share is not None])
         # A label more of each kind: of few labels that are all right, the next may be wrong.
         certain = (recall * counts + 1) / (counts + 2)
         error = 1.96 * float(np.sqrt((certain * (1 - certain) / counts).sum())) / len(counts)
@@ -98,7 +89,8 @@ class Candidate:
         if not self.checked:
             return self.name, "0", "0", "-", "-", "-"
         share, low, high = (f"{100 * part:.0f}" for part in self.measured)
-        shares = f"{share} %", f"{low} to {high} %", f"{100 * self.worst_recall:.0f} %"
+        worst = min(recall for recall in self.confusion.recall if recall is not None)
+        shares = f"{share} %", f"{low} to {high} %", f"{100 * worst:.0f} %"
         return self.name, f"{self.right:,}", f"{self.checked:,}", *shares
 
 

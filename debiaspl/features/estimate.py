@@ -5,7 +5,7 @@ confidence is too high. So one photo in five is asked at random. What models tha
 them is unbiased; the mean of the cross-check and of the confidence counts as ten further labels of this kind.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import torch
@@ -65,12 +65,12 @@ class Estimate:
     """Classes with too few labels: at most half of them are predicted by models that did not learn from them."""
 
 
-def held_out(table: FeatureTable, labels: Tensor, at_random: Tensor, seed: int = 0) -> HeldOut:
+def held_out(table: FeatureTable, labels: Tensor, at_random: Tensor) -> HeldOut:
     """Each label predicted by one of ten models that learn from the others; ``at_random``, (N,): asked at random."""
     rows = (labels >= 0).nonzero().flatten()
     table.sample(labels)
     held = HeldOut(rows, labels[rows], torch.zeros_like(rows), torch.zeros(len(rows)))
-    fold, generator = torch.zeros_like(rows), torch.Generator().manual_seed(seed)
+    fold, generator = torch.zeros_like(rows), torch.Generator().manual_seed(0)
     for first, own in ((0, at_random[rows]), (FOLDS, ~at_random[rows])):
         fold[own] = first + torch.randperm(int(own.sum()), generator=generator) % FOLDS
     for number in range(2 * FOLDS):
@@ -79,7 +79,7 @@ def held_out(table: FeatureTable, labels: Tensor, at_random: Tensor, seed: int =
             continue
         known = labels.clone()
         known[rows[out]] = UNLABELED
-        confidence, predicted = _predicted(table, known, seed)
+        confidence, predicted = _predicted(table, known)
         held.predicted[out] = predicted[rows[out]]
         held.confidence[out] = confidence[rows[out]] * torch.isin(held.label[out], known)
     return held
@@ -100,13 +100,13 @@ def estimate(table: FeatureTable, labels: Tensor, num_classes: int, at_random: T
     return Estimate(len(right), accuracy, *exact_interval(successes, total, LEVEL), gain, tuple(few.tolist()))
 
 
-def _predicted(table: FeatureTable, labels: Tensor, seed: int = 0) -> tuple[Tensor, Tensor]:
+def _predicted(table: FeatureTable, labels: Tensor) -> tuple[Tensor, Tensor]:
     """Confidence and class of every row, by a model of these labels."""
     known = torch.bincount(labels[labels >= 0]).nonzero().flatten()
     if len(known) == 1:
         return torch.ones(len(table)), known.expand(len(table))
     own = torch.where(labels >= 0, torch.searchsorted(known, labels), UNLABELED)
-    fitted = fit_recipe(replace(QUICK, seed=seed), table, TableTask(own, tuple(map(str, known.tolist()))))
+    fitted = fit_recipe(QUICK, table, TableTask(own, tuple(map(str, known.tolist()))))
     confidence, predicted = fitted.predict(table.features)
     return confidence, known[predicted]
 

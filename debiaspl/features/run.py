@@ -1,6 +1,5 @@
 """A frozen encoder on images: each is encoded once, a table of features is fitted, and a run folder is written."""
 
-import json
 import time
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -10,9 +9,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from debiaspl.data import DataError, ImageSet, Task
-from debiaspl.data.images import same_images
-from debiaspl.data.text import shown
+from debiaspl.data import ImageSet, Task
+from debiaspl.data.lazy import without_bad
 from debiaspl.encoders import Encoder, EncoderNetwork, features_of, load_encoder
 from debiaspl.encoders.efficientnet import NAME
 from debiaspl.encoders.feature_folder import FEATURES
@@ -90,20 +88,14 @@ def encode_images(images: ImageSet, encoder: Encoder, folder: Path, name: str, r
                 raise Interrupted(f"Stopped; {kept}. Resume with: {resume_command}", asked)
 
         values, skipped = features_of(images, encoder, folder, watch)
-    bad = {images.ids[number]: why for number, why in skipped.items()}
-    if len(bad) == len(images):
-        raise DataError(f"none of {len(images):,} images can be read: {shown([f'{n} ({w})' for n, w in bad.items()])}.")
+    kept, bad = without_bad(images, skipped)
     if bad:
         read = torch.tensor([number for number in range(len(images)) if number not in skipped])
-        every, images = images, images.select(read)
-        if lost := set(every.labels.tolist()) - set(images.labels.tolist()) - {-1}:
-            names = ", ".join(images.classes[label] for label in sorted(lost))
-            raise DataError(f"no labeled image of {names} can be read. Every class needs one. Replace these files.")
         # In place: a copy might not fit in memory.
         for rows, part in zip(torch.split(values[: len(read)], CHUNK), torch.split(read, CHUNK), strict=True):
             rows.copy_(values[part])
         values = values[: len(read)]
-    return EncodedImages(encoder, images, FeatureTable(values, unit=True, device=torch.device("cpu")), bad)
+    return EncodedImages(encoder, kept, FeatureTable(values, unit=True, device=torch.device("cpu")), bad)
 
 
 def class_name_weights(recipe: Recipe, encoded: EncodedImages) -> Begin | None:
@@ -146,7 +138,7 @@ def save_fit(run: Run, recipe: Recipe, encoded: EncodedImages, fitted: Fitted, e
     if (shares := results.get("shares")) is not None:
         known = {name: shares[name] for name in ("estimate", "error", "weight", "counts", "optimise")}
         known["temperature"] = fitted.temperature
-        facts = {name: json.dumps({**json.loads(text), "shares": known}) for name, text in facts.items()}
+        facts["shares"] = known
     run.finish(network.state_dict(), facts, ending.predictions, results)
     return results
 
@@ -175,20 +167,15 @@ def train_encoded(
         images = encoded.images
         task = TableTask(images.labels, images.classes, images.ids, begin=class_name_weights(recipe, encoded))
         fitted = fit_recipe(recipe, encoded.table, task)
-        ending = _on_the_test_set(data.test, encoded, fitted, kept / "test")
+        ending = _on_the_test_set(data.test, encoded, fitted, kept)
         took = {"timing": timing(time.monotonic() - began, torch.device("cpu"))}
         return save_fit(run, recipe, encoded, fitted, replace(ending, more=took))
 
 
 def _on_the_test_set(test: ImageSet, encoded: EncodedImages, fitted: Fitted, features: Path) -> Ending:
-    rows = {name: row for row, name in enumerate(encoded.images.ids)}
-    if set(test.ids) <= {*rows, *encoded.skipped} and same_images(test, encoded.images):
-        skipped = {name: why for name, why in encoded.skipped.items() if name in test.ids}
-        test = test.select([place for place, name in enumerate(test.ids) if name in rows])
-        confidence, label = fitted.predict(encoded.table.features[[rows[name] for name in test.ids]])
-    else:
-        values, bad = features_of(test, encoded.encoder, features)
-        read, skipped = [place for place in range(len(test)) if place not in bad], {test.ids[n]: bad[n] for n in bad}
-        test, (confidence, label) = test.select(read), fitted.predict(values[read])
-    found = Evaluation(test, label, confidence, skipped)
+    values, bad = features_of(test, encoded.encoder, features)
+    skipped = {test.ids[number]: why for number, why in bad.items()}
+    read = [place for place in range(len(test)) if place not in bad]
+    confidence, label = fitted.predict(values[read])
+    found = Evaluation(test.select(read), label, confidence, skipped)
     return Ending(found.confusion, "the fitted classifier, on the test set", found.to_csv(), frozenset(skipped))

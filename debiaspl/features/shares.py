@@ -4,15 +4,13 @@
     shares.estimate, shares.interval(), shares.weight
 
 Two classifiers that err differently are counted on the unlabeled rows: class-balanced logistic regression on the
-labels, and the model that was fitted to all rows. What the choice of the labeled rows tells is added: labels drawn at
-random have the shares of the folder, and rows that were chosen to cover it stand for their neighbours. Confusion on
-held-out labels does not correct the counts, because with 20 labels a class it made them worse.
+labels, and the model that was fitted to all rows. Labels that were drawn at random count too, and rows that were chosen
+to cover the others stand for their neighbours. To correct the counts by confusion on held-out labels made them worse.
 
-The debiased fit treats all classes as equally frequent. ``blend`` adds a second classifier, which knows the shares: a
-logistic regression on the surest labels of a graph in which each class has the mass of its estimated share. They err
-differently, so their logits are added, as far as the shares are certain to be uneven: of even ones, nothing changes.
-The sum is right for most photos (``photos``). Without the logarithm of the shares every class counts the same
-(``classes``). Measured: results/photos/cells.json.
+The debiased fit treats all classes as equally frequent. ``blend`` adds the logits of a second classifier, as far as the
+shares are certain to be uneven: a logistic regression on the surest labels of a graph in which each class has the mass
+of its share. The sum is right for most photos (``photos``); without the logarithm of the shares every class counts the
+same (``classes``). Measured: results/photos/cells.json.
 """
 
 from collections.abc import Callable, Sequence

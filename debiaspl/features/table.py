@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Self
 
 import torch
 from torch import Tensor, nn
@@ -11,7 +10,17 @@ from debiaspl.data import UNLABELED, Hints
 from debiaspl.data.images import StoredImages
 from debiaspl.graph import Graph, ridge_weights
 from debiaspl.models import Scaling
-from debiaspl.training.classifier import MEANS, PROBE, RANDOM, as_classifier, class_means, probe, with_finite_bias
+from debiaspl.training.classifier import (
+    MEANS,
+    PROBE,
+    RANDOM,
+    SHARES,
+    as_classifier,
+    class_means,
+    class_shares,
+    probe,
+    with_finite_bias,
+)
 from debiaspl.training.recipe import Recipe
 
 CHUNK = 8192
@@ -88,7 +97,8 @@ class FeatureTable:
         # A given label counts twice: as a labeled row and as an unlabeled one, as in training.
         twice = torch.cat((known, torch.arange(len(own), device=self.device)))
         weights = ridge_weights(self.graph.units, label, num_classes, rows=twice)
-        return with_finite_bias(as_classifier(head, weights, self.rows, self.graph.mean))
+        first = as_classifier(head, weights, self.rows, self.graph.mean)
+        return with_finite_bias(first) | {SHARES: class_shares(label, num_classes)}
 
     def from_copies(self, own: Tensor, num_classes: int, masses: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """Confidence and class of the rows of the graph. Labels spread from a copy of each labeled row, after all
@@ -118,9 +128,3 @@ class ScaledRows(StoredImages):
 
     def __getitem__(self, positions: Tensor) -> Tensor:
         return self.scaling(self.features[self.positions[positions]])
-
-    def is_same(self, other: Self) -> bool:
-        return torch.equal(self[torch.arange(len(self.positions))], other[torch.arange(len(other.positions))])
-
-    def digest(self) -> bytes:
-        raise NotImplementedError("a fit in memory is not resumed")

@@ -7,7 +7,6 @@ from debiaspl.files.whole import (
     FileError as FileError,
     digest_if_there as digest_if_there,
     digest_of_file as digest_of_file,
-    exists_already as exists_already,
     locked as locked,
     open_own as open_own,
     put_in_place as put_in_place,

@@ -26,8 +26,8 @@ _RUN = (
 )
 _FOLDERS = {
     r"checkpoint": r"step-\d+\.safetensors",
-    r"\.features|[0-9a-f]{16}": r"[0-9a-f-]+\.(safetensors|json)|manifest\.jsonl",
-    r"supervised|graph|start|check|fixmatch|debiaspl|taught|fold-\d+|.+-seed\d+|.+-fold\d+": _RUN,
+    r"\.features|[0-9a-f]{16}": r"\d+\.safetensors|about\.json|manifest\.jsonl|\.lock",
+    r"supervised|frozen|graph|start|check|fixmatch|debiaspl|taught|fold-\d+|.+-seed\d+|.+-fold\d+": _RUN,
 }
 """Folders in a run, and the files that belong into them."""
 _log = logging.getLogger("debiaspl")

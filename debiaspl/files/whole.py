@@ -2,10 +2,7 @@
 
 Data is first written under a random hidden name in the same folder, so that two commands never share it and nobody can
 put a link in its place. It is locked while its process runs: leftovers of a killed process have no lock, and the next
-process that writes the same target removes them.
-
-The kernel releases a lock when its process ends, however it ends. On a file system without locks, the process number in
-a lock file decides: the lock is free if that process has ended.
+process that writes the same target removes them. The kernel releases a lock when its process ends, however it ends.
 """
 
 import errno
@@ -17,7 +14,7 @@ import secrets
 import shlex
 import stat
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -37,11 +34,6 @@ class FileError(ValueError):
 
 class Busy(FileError):  # noqa: N818 - not an error: another process is working
     """Another process holds the lock."""
-
-    def __init__(self, message: str, process: int | None = None) -> None:
-        super().__init__(message)
-        self.process = process
-        """Its process number, if the file contains it."""
 
 
 def try_lock(descriptor: int, wait: bool = False) -> bool | None:
@@ -65,49 +57,21 @@ def try_lock(descriptor: int, wait: bool = False) -> bool | None:
 def open_locked(path: Path) -> BinaryIO:
     """Open a file for appending, create it if needed, and lock it until it is closed. Raises Busy or OSError."""
     while True:
-        file = open(open_own(path), "a+b")  # noqa: SIM115 - the caller closes it
-        try:
-            free = try_lock(file.fileno())
-            process = None if free else _process_in(file)
-        except OSError:
-            file.close()
-            raise
-        if free is False or (free is None and _is_running(process)):
-            file.close()
-            raise Busy(f"another process is using {path}.", process)
-        # A process that was just ending may have removed the file with this lock: another may hold a new file.
-        if is_at(path, file.fileno()):
-            return file
-        file.close()
-
-
-def _process_in(file: BinaryIO) -> int | None:
-    file.seek(0)
-    process = file.read(20).decode(errors="replace").strip()
-    return int(process) if process.isdecimal() else None
-
-
-def _is_running(process: int | None) -> bool:
-    if process is None:
-        return False
-    try:
-        os.kill(process, 0)
-    except (ProcessLookupError, OverflowError):
-        return False
-    except PermissionError:
-        pass  # of another user
-    return True
+        with ExitStack() as stack:
+            file = stack.enter_context(open(open_own(path), "ab"))
+            if try_lock(file.fileno()) is False:
+                raise Busy(f"another process is using {path}.")
+            # A process that was just ending may have removed the file with this lock: another may hold a new file.
+            if is_at(path, file.fileno()):
+                stack.pop_all()
+                return file
 
 
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """Hold a lock file, which contains this process number and is removed at the end. Raises Busy or OSError."""
-    with open_locked(path) as file:
+    """Hold a lock file, which is removed at the end. Raises Busy or OSError."""
+    with open_locked(path):
         try:
-            file.seek(0)
-            file.truncate()
-            file.write(f"{os.getpid()}\n".encode())
-            file.flush()
             yield
         finally:
             path.unlink(missing_ok=True)
@@ -173,23 +137,9 @@ def write_json(path: Path, value: Any) -> None:
 def refuse_missing_folder(path: Path) -> None:
     """Raise if the folder of a file named by the user does not exist. A typo must not create folders. Folders of runs
     are created, because they are the output."""
-    folder = path.parent
-    if folder.is_dir():
-        return
-    if folder.exists():
-        raise FileError(f"{path} cannot be written: {folder} is a file, expected a folder.")
-    raise FileError(
-        f"{path} cannot be written: the folder {folder} does not exist. Fix the name, or create the folder: "
-        f"mkdir -p {shlex.quote(str(folder))}"
-    )
-
-
-def exists_already(folder: Path, holds: str) -> str:
-    """The message of every command that would overwrite a run without ``--overwrite``."""
-    return (
-        f"{folder} already contains {holds}. Use --resume to resume it, --overwrite to replace it, or choose another "
-        "--out."
-    )
+    if not path.parent.is_dir():
+        found = f"{path} cannot be written: there is no folder {path.parent}"
+        raise FileError(f"{found}. Fix the name, or create it: mkdir -p {shlex.quote(str(path.parent))}")
 
 
 def refuse_existing(path: Path, overwrite: bool, *inputs: Path | None) -> None:

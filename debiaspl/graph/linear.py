@@ -29,22 +29,17 @@ def ridge_weights(
     """Weights, float32, (C, D): ``units @ weights.T`` is near 1 - 1/C for the class of a row and near -1/C elsewhere.
 
     Minimises the squared error over rows, with equal weight for every class, plus ``decay`` times the number of rows
-    times the squared weights.
+    times the squared weights. A class without a row is never predicted.
 
     Args:
         units: rows of about length 1, relative to their mean, (N, D).
-        label: int64, (N,); rows of -1 are left out.
-        num_classes: number of classes; one without a row is never predicted.
-        decay: strength of the penalty on the weights.
+        label: int64, (N,); -1 for none.
         rows: numbers of the rows that count, some more than once; by default all that have a label.
     """
     rows = (label >= 0).nonzero().flatten() if rows is None else rows
     counts = torch.bincount(label[rows], minlength=num_classes)
-    present = int((counts > 0).sum())
-    if present == 0:
-        raise ValueError("no row has a label, expected at least one.")
-    share = len(rows) / (present * counts.clamp_min(1))
-    if len(rows) <= units.shape[1]:  # an equation for each row is less work than one for each column
+    share = len(rows) / ((counts > 0).sum() * counts.clamp_min(1))
+    if len(rows) <= units.shape[1]:  # less work with an equation for each row than for each column
         root = share[label[rows]].sqrt()[:, None].double()
         own = units[rows].double() * root
         kernel = own @ own.T

@@ -1,7 +1,6 @@
 """Nearest neighbours by cosine similarity, computed in blocks: the matrix of all pairs is never in memory."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import torch
@@ -9,7 +8,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 EXACT = {"cpu": 20_000, "cuda": 200_000}
-"""Largest number of vectors for which every pair is compared. Above it, a vector is compared with the nearest cells."""
+"""Most vectors for which every pair is compared; of more, a vector is compared with those of the nearest cells."""
 PROBED = 16
 """Nearest cells of each vector that are looked up at once."""
 ENOUGH = 0.97
@@ -71,57 +70,42 @@ def directions(vectors: Tensor, mean: Tensor) -> Tensor:
 
 def nearest(units: Tensor, count: int, among: Tensor | None = None, exact: bool | None = None) -> Nearest:
     """The ``count`` nearest rows for each row of ``units``, (N, D), which have length 1, in ``among``, (M, D), or by
-    default in the others. Small sets are compared pair by pair, large ones by cells (see ``EXACT``), unless ``exact``
-    is given. With cells some neighbours are missed, and ``recall`` says how many were found."""
-    others = units if among is None else among
-    there = len(others) - (among is None)
-    if not 1 <= count <= there:
-        raise ValueError(f"count is {count} neighbours, expected 1 to {there}: there are {there} vectors.")
+    default in the others. Small sets are compared pair by pair, large ones by cells, which miss some neighbours, unless
+    ``exact`` is given."""
+    found = _Found(units, units if among is None else among, count, among is None)
     if exact is None:
-        exact = len(others) <= EXACT["cuda" if units.is_cuda else "cpu"]
-    found = _Found.empty(units, others, count, among is None)
+        exact = len(found.others) <= EXACT["cuda" if units.is_cuda else "cpu"]
     if exact:
-        found.compare(torch.arange(len(units), device=units.device), None)
-        return Nearest(found.places, found.similarity)
-    return Nearest(found.places, found.similarity, _search(found))
+        found.compare(torch.arange(len(units), device=units.device))
+    recall = 1.0 if exact else _search(found)
+    return Nearest(found.places, found.similarity, recall)
 
 
-@dataclass(frozen=True, eq=False)
 class _Found:
-    """The nearest so far of each row of ``units``."""
+    """The nearest so far of each row of ``units`` among ``others``. If these are the same rows, a row is not its own
+    neighbour."""
 
-    units: Tensor
-    others: Tensor
-    same: bool
-    """Whether the others are the rows themselves: then a row is not its own neighbour."""
-    places: Tensor
-    similarity: Tensor
+    def __init__(self, units: Tensor, others: Tensor, count: int, same: bool) -> None:
+        self.units, self.others, self.same = units, others, same
+        self.places = torch.zeros((len(units), count), dtype=torch.int64, device=units.device)
+        self.similarity = torch.full((len(units), count), -1.0, device=units.device)
 
-    @classmethod
-    def empty(cls, units: Tensor, others: Tensor, count: int, same: bool) -> "_Found":
-        places = torch.zeros((len(units), count), dtype=torch.int64, device=units.device)
-        return cls(units, others, same, places, torch.full((len(units), count), -1.0, device=units.device))
-
-    def compare(self, rows: Tensor, candidates: Tensor | None) -> None:
+    def compare(self, rows: Tensor, candidates: Tensor | None = None) -> None:
         """Compare these rows with the candidates, or with all others."""
         members = self.others if candidates is None else self.others[candidates]
-        most = MOST_SIMILARITIES["cuda" if self.units.is_cuda else "cpu"]
+        numbers = torch.arange(len(members), device=members.device) if candidates is None else candidates
+        most = MOST_SIMILARITIES["cuda" if rows.is_cuda else "cpu"]
         for part in torch.split(rows, max(most // len(members), 1)):
             cosines = self.units[part] @ members.T
-            if self.same and candidates is None:
-                cosines.scatter_(1, part[:, None], -torch.inf)
-            elif self.same:
-                cosines[part[:, None] == candidates] = -torch.inf
+            if self.same:
+                cosines.masked_fill_(part[:, None] == numbers, -torch.inf)
             closer = cosines.amax(1) > self.similarity[part, -1]
             if not bool(closer.all()):  # of a far cell most rows need nothing
                 cosines, part = cosines[closer], part[closer]
-            best = cosines.topk(min(self.places.shape[1], cosines.shape[1]))
-            self._merge(part, best.indices if candidates is None else candidates[best.indices], best.values)
-
-    def _merge(self, rows: Tensor, places: Tensor, similarity: Tensor) -> None:
-        merged = torch.cat((self.similarity[rows], similarity), 1).topk(self.places.shape[1])
-        self.places[rows] = torch.cat((self.places[rows], places), 1).gather(1, merged.indices)
-        self.similarity[rows] = merged.values
+            similarity, best = cosines.topk(min(self.places.shape[1], len(members)))
+            merged = torch.cat((self.similarity[part], similarity), 1).topk(self.places.shape[1])
+            self.places[part] = torch.cat((self.places[part], numbers[best]), 1).gather(1, merged.indices)
+            self.similarity[part] = merged.values
 
 
 def _search(found: _Found) -> float:
@@ -130,12 +114,12 @@ def _search(found: _Found) -> float:
     units, others = found.units, found.others
     centres = _centres(others)
     # Equal vectors make equal centres, of which the first gets all members. The others are dropped.
-    centres = centres[torch.bincount(_nearest_centres(others, centres)[:, 0], minlength=len(centres)) > 0]
+    centres = centres[torch.unique(_nearest_centres(others, centres)[:, 0])]
     home = _nearest_centres(others, centres)[:, 0]
     members = torch.split(home.argsort(stable=True), torch.bincount(home, minlength=len(centres)).tolist())
     some = _random(len(units), CHECKED, seed=1).to(units.device)  # others than the first centres, which find more
-    exact = _Found.empty(units, others, found.places.shape[1], found.same)
-    exact.compare(some, None)
+    exact = _Found(units, others, found.places.shape[1], found.same)
+    exact.compare(some)
     least, recall, compared = exact.similarity[some, -1:] - CLOSE, 0.0, 0
     for cells in _by_nearness(units, centres):
         visitors = torch.split(cells.argsort(stable=True), torch.bincount(cells, minlength=len(centres)).tolist())
@@ -150,11 +134,9 @@ def _search(found: _Found) -> float:
 
 
 def _by_nearness(units: Tensor, centres: Tensor) -> Iterator[Tensor]:
-    """The nearest cell of each row, then the second nearest, and so on to the last."""
-    start, end = 0, min(PROBED, len(centres))
-    while start < end:
-        yield from _nearest_centres(units, centres, end)[:, start:].T
-        start, end = end, min(2 * end, len(centres))
+    """The nearest cell of each row, then the second nearest, and so on."""
+    for start in range(0, len(centres), PROBED):
+        yield from _nearest_centres(units, centres, min(start + PROBED, len(centres)))[:, start:].T
 
 
 def _centres(units: Tensor) -> Tensor:
@@ -179,8 +161,6 @@ def clusters(units: Tensor, count: int, seed: int = 0) -> Tensor:
     """Cluster number of each row of ``units``, (N, D), which have length 1: int64, (N,), below ``count``. The first
     centres are drawn by k-means++ (Arthur and Vassilvitskii, 2007), with a probability that grows with the squared
     distance to those drawn before."""
-    if not 1 <= count <= len(units):
-        raise ValueError(f"count is {count} clusters, expected 1 to {len(units)}: there are {len(units)} vectors.")
     generator = torch.Generator().manual_seed(seed)
     centres = units[torch.randint(len(units), (1,), generator=generator)]
     closest = torch.full((len(units),), -1.0, device=units.device)
@@ -193,7 +173,7 @@ def clusters(units: Tensor, count: int, seed: int = 0) -> Tensor:
 
 
 def _random(size: int, count: int, seed: int = 0) -> Tensor:
-    """Some of so many numbers. Evenly spaced ones would miss classes of rows whose classes come in turn."""
+    """Some of so many numbers; evenly spaced ones would miss classes that come in turn."""
     return torch.randperm(size, generator=torch.Generator().manual_seed(seed))[:count]
 
 

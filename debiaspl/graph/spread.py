@@ -1,7 +1,8 @@
 """Label propagation over a graph of neighbours (Zhou et al., 2004): first labels for unlabeled images."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -19,18 +20,14 @@ CLOSE = 1e-5
 
 @dataclass(frozen=True, eq=False)
 class Graph:
-    """A graph of nearest neighbours among feature vectors.
-
-    Each vector has an edge to its ``neighbours`` nearest vectors, by cosine similarity after subtracting the mean. The
-    weight of an edge is the third power of the similarity, and the graph is symmetric.
+    """A symmetric graph of feature vectors: each has an edge to its ``neighbours`` nearest ones, by cosine similarity
+    after subtracting the mean. The weight of an edge is the third power of the similarity.
     """
 
     mean: Tensor
     """Mean of the vectors, (D,)."""
     units: Tensor
     """The vectors minus the mean, scaled to length 1, (N, D); without copies."""
-    weights: Any
-    """Sparse symmetric scipy matrix, (N, N), divided by the square roots of its row and column sums."""
     near: Nearest
     """All neighbours that were searched, of which the graph uses the first ``neighbours``."""
     neighbours: int
@@ -38,48 +35,39 @@ class Graph:
     @classmethod
     @torch.no_grad()
     def of(cls, vectors: Tensor, neighbours: int = 10, search: int = 0) -> "Graph":
-        """The graph of the rows of ``vectors``, (N, D), on their device. With a larger ``search``, so many neighbours
-        are searched and kept in ``near``, for whoever needs more of them than the graph."""
-        if vectors.ndim != 2 or len(vectors) < 2:
-            raise ValueError(f"vectors have shape {tuple(vectors.shape)}, expected (N, D) with two rows or more.")
-        mean = vectors.float().mean(0)
+        """The graph of the rows of ``vectors``, (N, D), two or more, on their device. With a larger ``search``, so many
+        neighbours are searched and kept in ``near``."""
+        mean, most = vectors.float().mean(0), len(vectors) - 1
         units = directions(vectors, mean)
-        neighbours = min(neighbours, len(units) - 1)
-        near = nearest(units, min(max(search, neighbours), len(units) - 1))
-        return cls._joined(mean, units, near, neighbours)
+        return cls(mean, units, nearest(units, min(max(search, neighbours), most)), min(neighbours, most))
 
-    @classmethod
-    def _joined(cls, mean: Tensor, units: Tensor, near: Nearest, neighbours: int) -> "Graph":
-        """The graph whose edges lead to the first ``neighbours`` of ``near``."""
+    @cached_property
+    def weights(self) -> Any:
+        """Sparse symmetric scipy matrix, (N, N), divided by the square roots of its row and column sums."""
         from scipy import sparse
 
-        used = near.first(neighbours)
-        weight = used.weights().double().flatten().cpu().numpy()
-        size = len(used.places)
-        rows = np.repeat(np.arange(size), neighbours)
-        edges = sparse.csr_array((weight, (rows, used.places.flatten().cpu().numpy())), shape=(size, size))
+        near = self.near.first(self.neighbours)
+        weight = near.weights().double().flatten().cpu().numpy()
+        size = len(near.places)
+        rows = np.repeat(np.arange(size), self.neighbours)
+        edges = sparse.csr_array((weight, (rows, near.places.flatten().cpu().numpy())), shape=(size, size))
         symmetric = edges + edges.T
         degree = symmetric.sum(axis=1)
         scale = sparse.diags_array(1 / np.sqrt(np.where(degree > 0, degree, 1)))
-        return cls(mean, units, (scale @ symmetric @ scale).tocsr(), near, neighbours)
+        return (scale @ symmetric @ scale).tocsr()
 
     def with_copies(self, rows: Tensor) -> "Graph":
         """The graph with a copy of each of ``rows``, after all others. Labels that spread from copies reach the rows
         themselves as their nearest neighbours do."""
-        near = self.near.first(self.neighbours).with_copies(rows)
-        return self._joined(self.mean, self.units, near, self.neighbours)
+        return replace(self, near=self.near.first(self.neighbours).with_copies(rows))
 
     @torch.no_grad()
     def spread(self, labels: Tensor, num_classes: int, alpha: float = 0.9) -> Tensor:
-        """Class probabilities for every vector, float32, (N, C), on the CPU.
+        """Class probabilities for every vector, float32, (N, C), on the CPU, by ``labels``, (N,), -1 for none.
 
         Solves (I - alpha S) F = Y, where S are the weights. The labels of each class in Y sum to one, so that a class
         with many labels does not dominate the graph. A vector that no label reaches gets uniform probabilities.
-
-        Args:
-            labels: int64, (N,); -1 for no label.
-            num_classes: number of classes; those without a label are never predicted.
-            alpha: how far labels spread: the share that is kept at each step along the graph.
+        ``alpha``, in [0, 1), is the share that is kept at each step along the graph.
         """
         scores = torch.zeros((self.weights.shape[0], num_classes))
         for first, part in self._parts(labels, num_classes, alpha):
@@ -106,12 +94,7 @@ class Graph:
 
     def _parts(self, labels: Tensor, num_classes: int, alpha: float) -> Iterator[tuple[int, Tensor]]:
         """Scores of some classes at a time, float32, (N, columns), with the first of these classes."""
-        known, size = labels.cpu().numpy(), self.weights.shape[0]
-        if known.shape != (size,) or known.max(initial=-1) >= num_classes:
-            found = f"labels have shape {known.shape} and values up to {known.max(initial=-1)}"
-            raise ValueError(f"{found}, expected one for each of {size} vectors, below {num_classes}, or -1.")
-        if not 0 <= alpha < 1:
-            raise ValueError(f"alpha is {alpha}, expected a share in [0, 1).")
+        known = labels.cpu().numpy()
         for first in range(0, num_classes, COLUMNS):
             classes = np.arange(first, min(first + COLUMNS, num_classes))
             given = (known[:, None] == classes).astype(np.float64)
@@ -120,7 +103,7 @@ class Graph:
 
     @torch.no_grad()
     def carried(self, probabilities: Tensor, vectors: Tensor) -> Tensor:
-        """Probabilities for other vectors, (M, C): weighted means over their nearest neighbours in the graph."""
+        """Probabilities for other vectors, (M, C): weighted means over their neighbours in the graph."""
         near = nearest(directions(vectors.to(self.units.device), self.mean), self.neighbours, self.units)
         return _shares(torch.einsum("nk,nkc->nc", near.weights().cpu(), probabilities[near.places.cpu()]))
 

@@ -1,7 +1,4 @@
-"""Fused GPU kernels. Each has a version in plain torch, which runs elsewhere and is the reference in tests.
-
-Triton kernels are imported when the first tensor on a GPU needs them, so a CPU never loads them.
-"""
+"""Fused GPU kernels, loaded when a tensor on a GPU needs them. Each has a version in plain torch, its reference."""
 
 from functools import cache
 from importlib.util import find_spec
@@ -11,8 +8,6 @@ from torch import Tensor
 
 LARGEST = 4096
 """Largest number of pixels of a channel that the kernels for views support: 64 x 64."""
-
-
 PRECISIONS = {"bfloat16": torch.bfloat16, "float16": torch.float16, "float32": torch.float32}
 BFLOAT16 = (8, 0)
 """Compute capability from which a GPU computes in bfloat16, and Triton supports it: A100, not V100 or T4."""
@@ -25,11 +20,11 @@ def bfloat16_works(device: torch.device) -> bool:
 
 def precision(device: torch.device, wanted: str = "auto") -> torch.dtype:
     """What a step computes in. In bfloat16 it is recorded; otherwise it is computed operation by operation."""
-    if wanted == "bfloat16" and not bfloat16_works(device):
+    bfloat16 = bfloat16_works(device)
+    if wanted == "bfloat16" and not bfloat16:
         raise ValueError(f"precision is bfloat16, which this {device.type} device cannot. Use precision=auto.")
     if wanted == "auto":
-        on_gpu = "bfloat16" if bfloat16_works(device) else "float16"
-        wanted = on_gpu if device.type == "cuda" else "float32"
+        wanted = "bfloat16" if bfloat16 else "float16" if device.type == "cuda" else "float32"
     return PRECISIONS[wanted]
 
 

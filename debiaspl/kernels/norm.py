@@ -19,9 +19,8 @@ class NormActivate(nn.Module):
     """``total, active = norm(features, inner)``: total is their sum, active the normalised and activated total.
 
     On a GPU the three operations take two passes over memory in each direction instead of eight. State and settings are
-    those of ``nn.BatchNorm2d``, without its count of batches, which is not needed with a given momentum.
-
-    If ``synchronised`` is set, the statistics are over the batches of all ranks, in plain torch.
+    those of ``nn.BatchNorm2d``, without its count of batches. If ``synchronised`` is set, the statistics are over the
+    batches of all ranks, in plain torch.
     """
 
     synchronised = False
@@ -43,10 +42,10 @@ class NormActivate(nn.Module):
     def plain(self, features: Tensor, inner: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """The version in plain torch."""
         total = features if inner is None else features + inner
-        learned = self.running_mean, self.running_var, self.weight, self.bias
         if self._joins():
-            normalised = joint_norm(total, *learned, self.momentum, self.eps)
+            normalised = joint_norm(total, self, self.momentum)
         else:
+            learned = self.running_mean, self.running_var, self.weight, self.bias
             normalised = F.batch_norm(total, *learned, self.training, self.momentum, self.eps)
         return total, F.leaky_relu(normalised, self.slope)
 
@@ -75,21 +74,13 @@ class NormActivate(nn.Module):
         both: tuple[Tensor, Tensor] = norm_triton.NormActivate.apply(features, inner, *learned, *settings)  # type: ignore[no-untyped-call]
         return both
 
-    def extra_repr(self) -> str:
-        return f"{self.channels}, momentum={self.momentum}, eps={self.eps}, slope={self.slope}"
-
 
 def synchronise_norms(network: nn.Module) -> None:
-    """Make batch norm use the joint batch of all ranks, in training.
-
-    In place, with the same parameters, buffers and names. In eval mode and in one process nothing changes.
-    """
+    """Make batch norm use the joint batch of all ranks, in training: in place, with the same parameters and names."""
     for name, module in network.named_modules():
         if isinstance(module, _BatchNorm) and type(module) not in (nn.BatchNorm2d, JointBatchNorm2d):
-            raise ValueError(
-                f"{name} is a {type(module).__name__}, but only nn.BatchNorm2d can be synchronised. "
-                "Use the statistics of each rank for this network."
-            )
+            found = f"{name} is a {type(module).__name__}, but only nn.BatchNorm2d can be synchronised"
+            raise ValueError(f"{found}. Use the statistics of each rank for this network.")
     for module in list(network.modules()):
         if isinstance(module, NormActivate):
             module.synchronised = True
@@ -99,7 +90,7 @@ def synchronise_norms(network: nn.Module) -> None:
 
 
 class JointBatchNorm2d(nn.BatchNorm2d):
-    """``nn.BatchNorm2d`` over all ranks, with the parameters and buffers of an existing one."""
+    """``nn.BatchNorm2d`` over all ranks, in place of an existing one."""
 
     def __init__(self, norm: nn.BatchNorm2d) -> None:
         super().__init__(norm.num_features, norm.eps, norm.momentum, norm.affine, norm.track_running_stats)
@@ -116,19 +107,10 @@ class JointBatchNorm2d(nn.BatchNorm2d):
             self.num_batches_tracked.add_(1)
             if self.momentum is None:  # every batch has the same weight
                 momentum = 1 / self.num_batches_tracked
-        learned = self.running_mean, self.running_var, self.weight, self.bias
-        return joint_norm(images, *learned, momentum, self.eps)
+        return joint_norm(images, self, momentum)
 
 
-def joint_norm(
-    images: Tensor,
-    running_mean: Tensor | None,
-    running_var: Tensor | None,
-    weight: Tensor | None,
-    bias: Tensor | None,
-    momentum: float | Tensor,
-    eps: float,
-) -> Tensor:
+def joint_norm(images: Tensor, norm: NormActivate | nn.BatchNorm2d, momentum: float | Tensor) -> Tensor:
     """(N, C, H, W), normalised over all dimensions but the channels and over all ranks, which have as many rows each,
     in plain torch: torch's own version does not support CPU tensors.
 
@@ -140,16 +122,17 @@ def joint_norm(
     means, variances = ranks.gathered(torch.stack([own_mean, own_variance])[None]).unbind(1)
     mean = means.mean(0)
     variance = variances.mean(0) + (means - mean).square().mean(0)
-    if running_mean is not None and running_var is not None:
-        running_mean.lerp_(mean.to(running_mean.dtype), momentum)
+    if norm.running_mean is not None and norm.running_var is not None:
+        norm.running_mean.lerp_(mean.to(norm.running_mean.dtype), momentum)
         unbiased = variance * (count / max(count - 1, 1))
-        running_var.lerp_(unbiased.to(running_var.dtype), momentum)
-    normal: Tensor = _Normalised.apply(images, mean, variance, weight, bias, eps, count)  # type: ignore[no-untyped-call]
+        norm.running_var.lerp_(unbiased.to(norm.running_var.dtype), momentum)
+    settings = norm.weight, norm.bias, norm.eps, count
+    normal: Tensor = _Normalised.apply(images, mean, variance, *settings)  # type: ignore[no-untyped-call]
     return normal
 
 
 class _Normalised(torch.autograd.Function):
-    """Batch norm with given mean and variance; its gradients include the images of all ranks."""
+    """Batch norm with given mean and variance; its gradients include those of all ranks."""
 
     @staticmethod
     def forward(

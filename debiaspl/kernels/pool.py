@@ -14,7 +14,7 @@ def max_pool(features: Tensor) -> Tensor:
     """``F.max_pool2d(features, 2)`` and its gradient, bit for bit as on a CPU.
 
     On a GPU one byte per output stores which pixel it was, while torch stores an index of eight bytes and the features.
-    The backward pass writes every gradient once instead of clearing all of them first. It has no second derivative.
+    It has no second derivative.
     """
     return fused(features) if _fits(features) else F.max_pool2d(features, 2)
 

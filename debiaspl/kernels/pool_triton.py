@@ -1,9 +1,8 @@
 """Max-pooling of two by two pixels in Triton, forward and backward.
 
 A channels-last tensor is a matrix here, with a row per pixel and a column per channel. A program takes a range of
-output pixels and some channels. The channels of a pixel are adjacent in memory, so neighbouring threads read and write
-neighbouring bytes, and the two adjacent pixels of a window are neighbouring rows: together they use all fetched data.
-Windows do not overlap: each pixel has one, and its gradient is written by one program, without atomics.
+output pixels and some channels, so that neighbouring threads read and write neighbouring bytes. Windows do not overlap:
+the gradient of each pixel is written by one program, without atomics.
 """
 
 import torch
@@ -73,14 +72,7 @@ def _pool(
 
 @triton.jit
 def _gradient(
-    gradients,
-    choices,
-    result,
-    pixels,
-    columns,
-    channels: tl.constexpr,
-    width: tl.constexpr,
-    height: tl.constexpr,
+    gradients, choices, result, pixels, columns, channels: tl.constexpr, width: tl.constexpr, height: tl.constexpr
 ):
     """The chosen pixel gets the gradient of its window, the other three get zero."""
     place, corner, there = _places(pixels, columns, channels, width, height)

@@ -1,7 +1,7 @@
 """Views of a batch in Triton: crops, RandAugment's operations and conversion to floats, with one program per image.
 
-The results have the same bits as the plain versions in ``debiaspl.augment``: the same integers, and floats rounded in
-the same places. So products and sums must not be fused into one instruction (``enable_fp_fusion=False``).
+The bits are those of the plain versions in ``debiaspl.augment``, so no product and sum may be one instruction
+(``enable_fp_fusion=False``).
 """
 
 import math

@@ -2,8 +2,7 @@
 worth, after every ten of them."""
 
 import random
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -11,11 +10,14 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from debiaspl.data import UNLABELED
+from debiaspl.data.lazy import Progress
 from debiaspl.data.listing import Listing
 from debiaspl.deploy import SavedModel
-from debiaspl.deploy.next import RANDOM, UNKNOWN, Learned, Pool, see_pool
+from debiaspl.deploy.next import UNKNOWN, Learned, Pool, SeenPool, see_pool
 from debiaspl.features import FeatureTable
 from debiaspl.features.estimate import Estimate, estimate, held_out, suspects
+from debiaspl.features.shares import RANDOM
 from debiaspl.label.table import Table
 from debiaspl.photos.encoding import PhotoEncoding
 from debiaspl.training.process import find_device
@@ -32,11 +34,6 @@ MOST_OTHERS = 5_000
 """Images without a label whose predictions are looked at, so that an estimate takes seconds in any folder."""
 SHOWN = 20
 """Labels that are shown for a second look."""
-
-
-Read = Callable[[Sequence[int], Callable[[int, int], None]], tuple[list[int], Pool, dict[int, str]]]
-"""Reads these images: those that can be read, a pool of them, and why others cannot. The second argument is called with
-the number done and the total, and may raise."""
 
 
 class Standing(NamedTuple):
@@ -56,32 +53,20 @@ def standing(
 ) -> Standing | None:
     """``features``, (N, D), are those of the ``files``. None with labels of less than two classes, or of all images."""
     number = {name: place for place, name in enumerate(classes)}
-    given = [number.get(answers.get(file) or "", -1) for file in files]
-    known = [place for place, label in enumerate(given) if label >= 0]
+    given = torch.tensor([number.get(answers.get(file) or "", UNLABELED) for file in files])
+    known = (given >= 0).nonzero().flatten().tolist()
     others = [place for place, file in enumerate(files) if file not in answers]
-    if len({given[place] for place in known}) < 2 or not others:
+    if len(set(given[known].tolist())) < 2 or not others:
         return None
     rows = [*known, *others[:: -(-len(others) // MOST_OTHERS)]]
-    own, labels = features[rows], torch.tensor([given[place] for place in rows])
+    own, labels = features[rows], given[rows]
     at_random = torch.tensor([asked.get(files[place]) == RANDOM for place in rows])
-    with _one_thread():
-        table = FeatureTable(own, unit=True, device=torch.device("cpu"))
-        held = held_out(table, labels, at_random)
-        found = estimate(table, labels, len(classes), at_random, held)
-        doubts = suspects(own, held)[:SHOWN]
+    table = FeatureTable(own, unit=True, device=torch.device("cpu"))
+    held = held_out(table, labels, at_random)
+    found = estimate(table, labels, len(classes), at_random, held)
+    doubts = suspects(own, held)[:SHOWN]
     told = [{"name": files[rows[one.row]], "other": classes[one.other], "twin": one.twin} for one in doubts]
     return Standing(found, told)
-
-
-@contextmanager
-def _one_thread() -> Iterator[None]:
-    """Leaves a core to the page. Steps this small are not faster with two, and ten times slower if one is taken."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
 
 
 class Stopped(Exception):  # noqa: N818 - not an error
@@ -93,14 +78,14 @@ class Guide:
 
     def __init__(
         self,
-        read: Read,
+        read: Callable[[Sequence[int], Progress], SeenPool],
         files: Sequence[str],
         table: Table,
         classes: Sequence[str],
         first: int = MOST,
         count: int = 200,
     ) -> None:
-        """``first`` is how many images are read before the first choice."""
+        """``read`` may raise where its ``Progress`` does; ``first`` images are read before the first choice."""
         self._files, self._table, self._classes, total = files, table, classes, len(files)
         self._read, self._count = read, count
         self._order = random.Random(0).sample(range(total), total)
@@ -123,10 +108,9 @@ class Guide:
         else:
             size = min(max(self.first, 2 * self._end), MOST)
         self._end = min(self._start + size, self.total)
-        now = self._order[self._start : self._end]
-        answers, further = self._table.answers, set(now)
-        now += [key for key, file in enumerate(self._files) if file in answers and key not in further]
-        self._keys, self._pool, unreadable = self._read(now, self._watch)
+        answered = [key for key, file in enumerate(self._files) if file in self._table.answers]
+        keys = list(dict.fromkeys(self._order[self._start : self._end] + answered))
+        self._keys, self._pool, unreadable = self._read(keys, self._watch)
         self.unreadable |= unreadable
         self._watch(self._end - self._start, self._end - self._start)
         return self._end < self.total
@@ -161,7 +145,13 @@ class Guide:
         if self._pool is not None and count != self._counted:
             self._counted = count
             files = [self._files[key] for key in self._keys]
-            self.standing = standing(self._pool.features, files, self._classes, answers, self._table.asked)
+            threads = torch.get_num_threads()
+            # Leaves a core to the page. Steps this small are not faster with two, and much slower if one is taken.
+            torch.set_num_threads(1)
+            try:
+                self.standing = standing(self._pool.features, files, self._classes, answers, self._table.asked)
+            finally:
+                torch.set_num_threads(threads)
 
     @property
     def note(self) -> str:
@@ -192,8 +182,5 @@ def run_guide(
 ) -> Guide:
     """Chooses images that ``debiaspl next`` would pick."""
 
-    def read(keys: Sequence[int], watch: Callable[[int, int], None]) -> tuple[list[int], Pool, dict[int, str]]:
-        read, pool, skipped = see_pool(model, root, [files[key] for key in keys], learned, watch)
-        return [keys[place] for place in read], pool, {keys[place]: why for place, why in skipped.items()}
-
-    return Guide(read, files, table, classes)
+    images = model.photos(root, files)
+    return Guide(lambda keys, watch: see_pool(model, images, keys, watch, learned), files, table, classes)

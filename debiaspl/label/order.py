@@ -2,12 +2,11 @@
 
 import random
 from collections import deque
-from collections.abc import Iterable, Mapping
-from functools import partial
+from collections.abc import Collection, Iterable, Mapping
 from itertools import islice
 from threading import Condition, Thread
 
-from debiaspl.deploy.next import RANDOM
+from debiaspl.features.shares import RANDOM
 from debiaspl.label.guide import EVERY, Guide, Stopped
 
 KEPT = 2
@@ -23,18 +22,19 @@ class Order:
         self.unreadable: dict[int, str] = {}
         """Image -> reason, so far."""
         self.asked: dict[int, str] = {}
-        """Image -> how it was chosen, of those that were shown."""
+        """Image -> how it was chosen, of those that were shown or that a guide has chosen."""
         self.failed: str | None = None
         """The error of the guide, if it failed."""
-        self._shuffled = deque(random.Random(seed).sample(range(images), images))
-        self._head, self._guided, self._again = deque[int](), deque[tuple[int, str]](), deque[int]()
+        shuffled = random.Random(seed).sample(range(images), images)
+        self._queue = deque(key for key in shuffled if key not in self._answered)
+        self._chosen: set[int] = set()
+        """Of the guide's last choice, those that were not shown."""
         self._changed = Condition()
         self._following: tuple[Guide, Thread] | None = None
 
     def start(self, guide: Guide) -> None:
-        thread = Thread(target=self._follow, args=(guide,), name="guide", daemon=True)
-        self._following = guide, thread
-        thread.start()
+        self._following = guide, Thread(target=self._follow, args=(guide,), name="guide", daemon=True)
+        self._following[1].start()
 
     def stop(self) -> None:
         """Wait for the thread: Python must not exit while it is inside torch."""
@@ -48,61 +48,45 @@ class Order:
     def upcoming(self, count: int) -> list[int]:
         """The next images. Their order stays the same, except for images that a guide puts first."""
         with self._changed:
-            while len(self._head) < count and (key := self._next()) is not None:
-                self._head.append(key)
-            return list(islice(self._head, count))
+            while self._queue and not self._is_open(self._queue[0]):
+                self._queue.popleft()
+            keys = list(islice(filter(self._is_open, self._queue), count))
+            for key in keys:
+                self.asked.setdefault(key, RANDOM)
+            self._chosen.difference_update(keys)
+            self._changed.notify_all()
+            return keys
 
     def answered(self, key: int) -> None:
         with self._changed:
             self._answered.add(key)
-            self._forget(key)
+            self._chosen.discard(key)
             self._changed.notify_all()
 
     def put_first(self, key: int, asked: str = "") -> None:
         """Show an image at once, whose answer was undone; ``asked`` is how it was chosen."""
         with self._changed:
-            self._answered.discard(key)
-            self._forget(key)
-            self._head.appendleft(key)
-            self.asked.setdefault(key, asked)
+            self._take_back({key}, asked)
+            self._queue.appendleft(key)
 
-    def put_last(self, keys: Iterable[int]) -> None:
+    def put_last(self, keys: Collection[int]) -> None:
         """Show skipped images again after all others."""
         with self._changed:
-            for key in keys:
-                self._answered.discard(key)
-                self._forget(key)
-                self._again.append(key)
+            self._take_back(set(keys))
+            self._queue.extend(keys)
 
     def unreadable_now(self, reasons: Mapping[int, str]) -> None:
         with self._changed:
-            for key, reason in reasons.items():
-                self.unreadable[key] = reason
-                self._forget(key)
+            self.unreadable = {**self.unreadable, **reasons}
 
-    def _forget(self, key: int) -> None:
-        for waiting in (self._head, self._again):
-            if key in waiting:
-                waiting.remove(key)
-
-    def _next(self) -> int | None:
-        while self._guided:
-            key, asked = self._guided.popleft()
-            if not self._guided:
-                self._changed.notify_all()
-            if self._is_open(key):
-                self.asked[key] = asked
-                return key
-        while self._shuffled:
-            key = self._shuffled.popleft()
-            if self._is_open(key):
-                self.asked[key] = RANDOM
-                return key
-        return self._again.popleft() if self._again else None  # what was skipped waits for the end
+    def _take_back(self, keys: set[int], asked: str = "") -> None:
+        self._answered -= keys
+        self._queue = deque(key for key in self._queue if key not in keys)
+        for key in keys:
+            self.asked.setdefault(key, asked)
 
     def _is_open(self, key: int) -> bool:
-        waiting = key in self._head or key in self._again
-        return not waiting and key not in self._answered and key not in self.unreadable
+        return key not in self._answered and key not in self.unreadable
 
     def _follow(self, guide: Guide) -> None:
         """Ask the guide whenever it has read more images, and then after every few answers."""
@@ -122,17 +106,16 @@ class Order:
             self.unreadable_now(guide.unreadable)
             with self._changed:
                 self._put(chosen)
-                if not more and not self._guided:
+                if not (more or self._chosen):
                     return
-                if not more:
-                    self._changed.wait_for(partial(self._is_due, guide, len(answered) + EVERY))
-
-    def _is_due(self, guide: Guide, answers: int) -> bool:
-        return guide.stopped or not self._guided or len(self._answered) >= answers
+                due = len(answered) + EVERY
+                while not (more or guide.stopped) and self._chosen and len(self._answered) < due:
+                    self._changed.wait()
 
     def _put(self, chosen: Iterable[tuple[int, str]]) -> None:
         """Show these after the image that is looked at and the one that may be on its way."""
-        shown = deque(islice(self._head, KEPT))
-        self._shuffled.extendleft(reversed(list(islice(self._head, KEPT, None))))
-        self._head = shown
-        self._guided = deque(pair for pair in chosen if self._is_open(pair[0]))
+        kept = [key for key in islice(filter(self._is_open, self._queue), KEPT) if key in self.asked]
+        asked = {key: how for key, how in chosen if self._is_open(key) and key not in kept}
+        self._queue = deque((*kept, *asked, *(key for key in self._queue if key not in asked and key not in kept)))
+        self.asked |= asked
+        self._chosen = set(asked)

@@ -5,9 +5,10 @@ part of an address is ever used as a path.
 """
 
 import json
+import re
 import secrets
 import sys
-from functools import cache
+from contextlib import suppress
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.resources import files
@@ -15,7 +16,7 @@ from typing import Any, TypeGuard
 
 from debiaspl.data.decode import BadImage
 from debiaspl.data.text import DataError
-from debiaspl.files import FileError
+from debiaspl.files import FileError, parse_json
 from debiaspl.label.session import Session, Stale
 from debiaspl.training.process import RunError
 
@@ -81,28 +82,23 @@ class _Handler(BaseHTTPRequestHandler):
     def _answer(self) -> None:
         status = HTTPStatus.OK
         try:
-            if self.command == "HEAD":
-                raise Refused(HTTPStatus.NOT_IMPLEMENTED, "GET and POST are answered")
-            kind, body = (self._get if self.command == "GET" else self._post)(self._asked())
+            answer = (self._get if self.command == "GET" else self._post)(self._asked())
         except Refused as refused:
             # The rest of an unread body must not be read as the next request.
             self.close_connection = True
-            status, (kind, body) = refused.status, _said(refused)
+            status, answer = refused.status, {"error": str(refused)}
         except (BadImage, DataError, FileError, RunError) as error:
-            codes: dict[type, HTTPStatus] = {
-                Stale: HTTPStatus.CONFLICT,
-                BadImage: HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
-            }
-            status, (kind, body) = codes.get(type(error), HTTPStatus.SERVICE_UNAVAILABLE), _said(error)
+            codes: dict[type, HTTPStatus] = {Stale: HTTPStatus.CONFLICT, BadImage: HTTPStatus.UNSUPPORTED_MEDIA_TYPE}
+            status, answer = codes.get(type(error), HTTPStatus.SERVICE_UNAVAILABLE), {"error": str(error)}
+        kind, body = answer if isinstance(answer, tuple) else (JSON, json.dumps(answer).encode())
         self.send_response(status)
         close = {"Connection": "close"} if self.close_connection else {}
         for name, value in {**HEADERS, "Content-Type": kind, "Content-Length": str(len(body)), **close}.items():
             self.send_header(name, value)
         self.end_headers()
-        if self.command != "HEAD":
-            self.wfile.write(body)
+        self.wfile.write(body)
 
-    do_GET = do_POST = do_HEAD = _answer  # noqa: N815 - the names that http.server looks for
+    do_GET = do_POST = _answer  # noqa: N815 - the names that http.server looks for
 
     def _asked(self) -> str:
         """The path of an allowed request, without the token. Raises Refused."""
@@ -120,63 +116,48 @@ class _Handler(BaseHTTPRequestHandler):
     def log_message(self, format: str, *arguments: object) -> None:
         """Log nothing: the terminal shows only the address."""
 
-    def _get(self, asked: str) -> tuple[str, bytes]:
+    def _get(self, asked: str) -> dict[str, Any] | tuple[str, bytes]:
+        """An object, or a content type and content."""
         session = self.server.session
         if asked in PARTS:
             name, kind = PARTS[asked]
-            return kind, _part(name)
+            return kind, files("debiaspl.label.page").joinpath(name).read_bytes()
         if asked == "about":
-            return _json(session.about() | {"state": session.state()})
+            return session.about() | {"state": session.state()}
         if asked == "state":
-            return _json(session.state())
-        kind, _, number = asked.partition("/")
-        if kind == "image" and number.isascii() and number.isdecimal() and int(number[:9]) < len(session.files):
-            return session.picture(int(number[:9]))
+            return session.state()
+        image = re.fullmatch(r"image/([0-9]{1,8})", asked)
+        if image and int(image[1]) < len(session.files):
+            return session.picture(int(image[1]))
         raise Refused(HTTPStatus.NOT_FOUND, "there is nothing here")
 
-    def _post(self, asked: str) -> tuple[str, bytes]:
+    def _post(self, asked: str) -> dict[str, Any]:
         session, body = self.server.session, self._body()
         if asked == "undo":
-            return _json(session.undo())
+            return session.undo()
         if asked == "again":
-            return _json(session.again())
+            return session.again()
         image, place = body.get("image"), body.get("class")
         if asked == "look" and _is_place(image, len(session.files)):
-            return _json(session.look(image))
-        if asked == "answer":
-            if not _is_place(image, len(session.files)) or not (
-                place is None or _is_place(place, len(session.classes))
-            ):
-                raise Refused(HTTPStatus.BAD_REQUEST, "expected the number of an image, and of a class or null")
-            return _json(session.answer(image, place))
-        raise Refused(HTTPStatus.NOT_FOUND, "there is nothing here")
+            return session.look(image)
+        if asked != "answer":
+            raise Refused(HTTPStatus.NOT_FOUND, "there is nothing here")
+        if _is_place(image, len(session.files)) and (place is None or _is_place(place, len(session.classes))):
+            return session.answer(image, place)
+        raise Refused(HTTPStatus.BAD_REQUEST, "expected the number of an image, and of a class or null")
 
     def _body(self) -> dict[str, Any]:
         length = self.headers.get("Content-Length", "")
-        if not (length.isascii() and length.isdecimal() and len(length) < 9 and int(length) <= LONGEST_BODY):
+        if not re.fullmatch(r"[0-9]{1,8}", length) or int(length) > LONGEST_BODY:
             raise Refused(HTTPStatus.BAD_REQUEST, f"expected a body of up to {LONGEST_BODY} bytes")
-        try:
-            body = json.loads(self.rfile.read(int(length)))
-        except (ValueError, RecursionError):
-            body = None
+        body = None
+        with suppress(ValueError):
+            body = parse_json(self.rfile.read(int(length)))
         if self.headers.get("Content-Type") != JSON or not isinstance(body, dict):
             raise Refused(HTTPStatus.BAD_REQUEST, "expected a JSON object")
         return body
 
 
-def _json(value: Any) -> tuple[str, bytes]:
-    return JSON, json.dumps(value).encode()
-
-
-def _said(error: Exception) -> tuple[str, bytes]:
-    return _json({"error": str(error)})
-
-
 def _is_place(value: Any, length: int) -> TypeGuard[int]:
     # True is a number in Python, and a mistake here.
     return type(value) is int and 0 <= value < length
-
-
-@cache
-def _part(name: str) -> bytes:
-    return files("debiaspl.label.page").joinpath(name).read_bytes()

@@ -23,7 +23,7 @@ from debiaspl.deploy import load_model
 from debiaspl.deploy.next import learned_by
 from debiaspl.encoders.efficientnet import NAME
 from debiaspl.encoders.network import lite0_is_installed
-from debiaspl.files import Busy, locked as lock_file, remove_leftovers
+from debiaspl.files import Busy, locked, remove_leftovers
 from debiaspl.label.guide import Guide, encoder_guide, run_guide
 from debiaspl.label.order import Order
 from debiaspl.label.table import Table, why_unnameable
@@ -93,7 +93,7 @@ class Session:
     def state(self) -> dict[str, Any]:
         with self._lock:
             upcoming = self.order.upcoming(AHEAD)
-            answers, unreadable = self.table.answers, dict(self.order.unreadable)
+            answers, unreadable = self.table.answers, self.order.unreadable
             counts, last = Counter(answers.values()), self.table.last
             return {
                 "counts": [counts[name] for name in self.classes],
@@ -173,17 +173,9 @@ class Session:
             return self.state()
 
     def _notes(self) -> list[str]:
-        notes = []
-        if self.table.cut is not None:
-            notes.append(
-                f"The last line of {self.table.path} was cut off ({self.table.cut!r}). "
-                "It is left out, and its image is shown again."
-            )
         if self.order.failed is not None:
-            notes.append(f"The images come in random order, as none could be chosen: {self.order.failed}")
-        elif self._guide is not None and self._guide.note:
-            notes.append(self._guide.note)
-        return notes
+            return [f"The images come in random order, as none could be chosen: {self.order.failed}"]
+        return [self._guide.note] if self._guide is not None and self._guide.note else []
 
 
 def _picture(path: Path) -> tuple[str, bytes]:
@@ -216,11 +208,14 @@ def open_session(
     listing = list_images(photos)
     files = listing.files
     path = Path(os.path.realpath(photos / "labels.csv" if labels is None else labels))
-    model = None
-    if run is not None:
-        model = load_model(run, network=network)
-        classes = model.classes if classes is None else classes
-    with locked(path):
+    model = None if run is None else load_model(run, network=network)
+    if model is not None and classes is None:
+        classes = model.classes
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(locked(path.with_name(f".{path.name}.lock")))
+        except Busy as error:
+            raise RunError(f"{path} is being labelled already. End that, or choose another --out.") from error
         remove_leftovers(path)  # of a session that was killed while it wrote
         names = FileNames(photos, files)
         if classes is None:
@@ -237,24 +232,10 @@ def open_session(
         elif encoder is not None:
             guide = encoder_guide(listing, encoder, features, table, classes)
         session = Session(photos, files, classes, table, guide, encoder)
+        stack.callback(session.order.stop)
         if guide is not None:
             session.order.start(guide)
-        try:
-            yield session
-        finally:
-            session.order.stop()
-
-
-@contextmanager
-def locked(table: Path) -> Iterator[None]:
-    """Keep other sessions off this table."""
-    with ExitStack() as stack:
-        try:
-            stack.enter_context(lock_file(table.with_name(f".{table.name}.lock")))
-        except Busy as error:
-            by = f" by process {error.process}" if error.process else ""
-            raise RunError(f"{table} is being labelled already{by}. End that, or choose another --out.") from error
-        yield
+        yield session
 
 
 def _found_classes(table: Table, files: tuple[str, ...], photos: Path) -> tuple[str, ...]:

@@ -3,16 +3,15 @@
 import os
 import stat
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
 from debiaspl.data.file_names import FileNames, leaves
-from debiaspl.data.label_table import ASKED, CSV, USUAL, Columns, LabelText, match_files, split_table, tell_assumed
-from debiaspl.data.text import CsvRow, DataError, composed, csv_line, is_open, read_text, shown
-from debiaspl.files import try_lock, unguarded, write_whole
+from debiaspl.data.label_table import ASKED, CSV, USUAL, Columns, LabelText, match_files, split_table
+from debiaspl.data.text import DataError, csv_line, is_open, read_text, shown
+from debiaspl.files import unguarded, write_whole
 
 
 @dataclass(frozen=True)
@@ -42,11 +41,9 @@ class Table:
         # A table that is a link stays one: what it points to is replaced.
         self.path, self._names = Path(os.path.realpath(path)), names
         self._classes, self._columns = classes, columns
-        self.cut: str | None = None
-        """A last line that was cut off, and is left out."""
-        self.answers: Mapping[str, str | None] = {}
+        self.answers: dict[str, str | None] = {}
         """File -> label, None where it was skipped; the last answer last."""
-        self.asked: Mapping[str, str] = {}
+        self.asked: dict[str, str] = {}
         """File -> how it was chosen."""
         self._read()
 
@@ -67,61 +64,43 @@ class Table:
     def answer_all(self, answers: Mapping[str, str | None], asked: str = "") -> None:
         """Add rows at the end. Earlier rows of the same files are removed; their other columns are kept. ``asked`` is
         how the images were chosen, for tables with this column."""
-        with self._alone():
-            old = {entry.file: entry for entry in self._entries if entry.file in answers}
-            kept = [entry for entry in self._entries if entry.file not in answers]
-            made = [self._made(file, label, asked, old.get(file)) for file, label in answers.items()]
-            self._write([*kept, *made])
+        self.refresh()
+        old = {entry.file: entry for entry in self._entries if entry.file in answers}
+        kept = [entry for entry in self._entries if entry.file not in answers]
+        self._write([*kept, *(self._made(file, label, asked, old.get(file)) for file, label in answers.items())])
 
     def undo(self) -> tuple[str, str | None] | None:
         """Undo the last answer; returns its file and label, or None if there is no answer."""
-        with self._alone():
-            last = self.last
-            if last is None:
-                return None
-            file = last[0]
-            others = [cell for entry in self._entries if entry.file == file for cell in entry.others if cell]
-            if others:
-                found = f"the last row of {self.path} has other columns too ({shown(others)}), which would be lost"
-                raise DataError(f"{found}. Change it in the table itself.")
-            self._write([entry for entry in self._entries if entry.file != file])
-            return last
-
-    @contextmanager
-    def _alone(self) -> Iterator[None]:
-        """Read the table again, and keep other processes from writing it: one that was started after the lock file of
-        this one was deleted has it open too."""
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(self.path.parent, os.O_RDONLY)
-        try:
-            try_lock(descriptor, wait=True)
-            self.refresh()
-            yield
-        finally:
-            os.close(descriptor)
+        self.refresh()
+        if (last := self.last) is None:
+            return None
+        others = [cell for entry in self._entries if entry.file == last[0] for cell in entry.others if cell]
+        if others:
+            found = f"the last row of {self.path} has other columns too ({shown(others)}), which would be lost"
+            raise DataError(f"{found}. Change it in the table itself.")
+        self._write([entry for entry in self._entries if entry.file != last[0]])
+        return last
 
     def _made(self, file: str, label: str | None, asked: str, old: Entry | None) -> Entry:
         kept, asked = (old.others, old.asked or asked) if old is not None else ((), asked)
-        others, values = iter(kept), dict(zip(self._text.places, (file, label or ""), strict=True))
-        values |= dict.fromkeys(_asked_places(self._text), asked)
-        cells = [values[place] if place in values else next(others, "") for place in range(len(self._text.names))]
-        return Entry(csv_line(cells, _line_end(self._text), self._text.separator), file, label, kept, asked)
+        text, others = self._text, iter(kept)
+        values = dict(zip((*text.places, text.asked), (file, label or "", asked), strict=True))
+        cells = [values[place] if place in values else next(others, "") for place in range(len(text.names))]
+        end = "\r\n" if text.header.raw.endswith("\r\n") else "\n"
+        return Entry(csv_line(cells, end, text.separator), file, label, kept, asked)
 
     def refresh(self) -> None:
         """Read the table again if another program has changed it. A file that was removed is written again."""
-        state = _state(self.path)
-        if state is not None and state != self._seen:
+        if _state(self.path) not in (None, self._seen):
             self._read()
 
     def _read(self) -> None:
         # Looked at before it is read: a change in between is then seen the next time.
         seen = _state(self.path)
-        self._text, entries, self.cut = _read_entries(self.path, self._names, self._classes, self._columns)
-        self._seen = seen
-        self._take(entries)
+        self._text, entries = _read_entries(self.path, self._names, self._classes, self._columns)
+        self._take(entries, seen)
 
-    def _write(self, entries: Iterable[Entry]) -> None:
-        entries = tuple(entries)
+    def _write(self, entries: Sequence[Entry]) -> None:
         content = (self._text.header.raw + "".join(entry.raw for entry in entries)).encode()
 
         def write(file: BinaryIO) -> None:
@@ -130,18 +109,12 @@ class Table:
                 os.fchmod(file.fileno(), stat.S_IMODE(self.path.stat().st_mode))
 
         write_whole(self.path, write)
-        self._seen = _state(self.path)
-        self._take(entries)
+        self._take(entries, _state(self.path))
 
-    def _take(self, entries: tuple[Entry, ...]) -> None:
-        self._entries = entries
+    def _take(self, entries: Sequence[Entry], seen: tuple[int, int, int] | None) -> None:
+        self._entries, self._seen = entries, seen
         self.answers = {entry.file: entry.label for entry in entries if entry.file is not None}
         self.asked = {entry.file: entry.asked for entry in entries if entry.file is not None}
-
-
-def _asked_places(text: LabelText) -> list[int]:
-    """The place of the column ``asked``, if the table has it."""
-    return [place for place, name in enumerate(text.names) if name == ASKED and place not in text.places]
 
 
 def _state(path: Path) -> tuple[int, int, int] | None:
@@ -154,27 +127,18 @@ def _state(path: Path) -> tuple[int, int, int] | None:
 
 def _read_entries(
     path: Path, names: FileNames, classes: Sequence[str] | None, columns: Columns
-) -> tuple[LabelText, tuple[Entry, ...], str | None]:
-    """The table at ``path``, refused where training would refuse it, or where a label is not among ``classes``; and a
-    last line that was cut off, which is left out."""
+) -> tuple[LabelText, list[Entry]]:
+    """The table at ``path``, refused where training would refuse it, or where a label is not among ``classes``."""
     text = _text(path, columns)
-    rows, cut = list(text.rows), None
-    if rows and not rows[-1].raw.endswith(("\n", "\r")) and "\n" not in rows[-1].raw:
-        if _is_torn(rows[-1], text, names, classes or ()):
-            cut = rows.pop().raw
-        else:
-            rows[-1] = replace(rows[-1], raw=rows[-1].raw + _line_end(text))
-    if rows and is_open(rows[-1].raw, text.separator):
-        raise DataError(f"{path} has a quote left open in line {rows[-1].line}. Close it, or remove it.")
-    understood = [(row, text.understood(row)) for row in rows]
-    matched = match_files(path, (said for _, said in understood if said is not None), names)
-    tell_assumed(path, text.assumed + matched.assumed)
-    entries, ours = [], _asked_places(text)
+    if text.rows and is_open(text.rows[-1].raw, text.separator):
+        raise DataError(f"{path} has a quote left open in line {text.rows[-1].line}. Close it, or remove it.")
+    understood = [(row, text.understood(row)) for row in text.rows]
+    match_files(path, (said for _, said in understood if said is not None), names)
+    entries, own = [], {*text.places, text.asked}
     for row, said in understood:
-        file, label = (None, None) if said is None else (names.locate(said.name), said.label)
-        cells = {place: unguarded(cell) for place, cell in enumerate(row.cells) if place not in text.places}
-        asked = "".join(cells.pop(place, "") for place in ours)
-        entries.append(Entry(row.raw, file, label, tuple(cells.values()), asked))
+        file, label, asked = (None, None, "") if said is None else (names.locate(said.name), said.label, said.asked)
+        others = tuple(unguarded(cell) for place, cell in enumerate(row.cells) if place not in own)
+        entries.append(Entry(row.raw, file, label, others, asked))
     known = {None, *(classes or ())}
     unknown = Counter(entry.label for entry in entries if entry.label not in known)
     if classes is not None and unknown:
@@ -183,12 +147,7 @@ def _read_entries(
             f"{path} has labels that are not among the classes ({shown(classes, limit=20)}): {found}. Add them to the "
             "classes, correct them, or write to another table: --out."
         )
-    return text, tuple(entries), cut
-
-
-def _line_end(text: LabelText) -> str:
-    first = text.header.raw or "".join(row.raw for row in text.rows[:1])
-    return "\r\n" if first.endswith("\r\n") else "\n"
+    return text, entries
 
 
 def why_unnameable(file: str) -> str | None:
@@ -201,22 +160,12 @@ def why_unnameable(file: str) -> str | None:
 
 
 def _text(path: Path, columns: Columns) -> LabelText:
-    """The table; a new one if there is none, or only the beginning of one."""
+    """The table, with a line end at its end; a new one if there is none."""
     if path.suffix.lower() == ".json":
         raise DataError(f"answers go into a CSV file, and {path} is JSON. Choose another table: --out.")
     text = read_text(path, CSV) if path.exists() else ""
-    begun = csv_line((*columns.names, ASKED))
-    found = split_table(begun if begun.startswith(text.strip("\ufeff")) else text, path, columns)
-    header = found.header
-    if not header.raw or header.raw.endswith(("\n", "\r")):
-        return found
-    return replace(found, header=replace(header, raw=header.raw + "\n"))
-
-
-def _is_torn(row: CsvRow, text: LabelText, names: FileNames, classes: Sequence[str]) -> bool:
-    """Whether a row without a line end may be incomplete: "owl" may be the beginning of "owlet"."""
-    if row.is_blank or is_open(row.raw, text.separator) or len(row.cells) < len(text.names):
-        return True
-    name, label = text.cells(row)
-    begun = any(each != composed(label) and each.startswith(composed(label)) for each in classes)
-    return begun or not label or names.locate(name) is None
+    if not text.strip("\ufeff\r\n"):
+        text = csv_line((*columns.names, ASKED))
+    if not text.endswith(("\n", "\r")):
+        text += "\r\n" if "\r\n" in text else "\n"
+    return split_table(text, path, columns)

@@ -1,7 +1,7 @@
 """Networks, and averages of their weights."""
 
 from debiaspl.models.average import Average as Average, FurtherHead as FurtherHead, further_heads as further_heads
-from debiaspl.models.experts import ResNetExperts as ResNetExperts, WideExperts as WideExperts
+from debiaspl.models.experts import WideExperts as WideExperts
 from debiaspl.models.network import (
     LinearNetwork as LinearNetwork,
     Network as Network,
@@ -27,7 +27,6 @@ MODELS: dict[str, type[Network]] = {
     "resnet": ResNet,
     "resnet9": ResNet9,
     "resnet18": ResNet18,
-    "resnet-experts": ResNetExperts,
     "small": SmallNet,
     "wrn": WideResNet,
 }

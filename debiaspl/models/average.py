@@ -4,10 +4,9 @@ from copy import deepcopy
 from typing import Self, TypeVar
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
-from debiaspl.debias.correction import within
+from debiaspl.debias.correction import rewritten, within
 from debiaspl.models.network import Network
 
 Trained = TypeVar("Trained", bound=nn.Module)
@@ -27,8 +26,7 @@ class Average(InEvalMode):
     copied (EMA, which FixMatch evaluates) or, with ``statistics=True``, averaged too (EMAN: Cai et al., 2021), which
     makes the average a consistent teacher.
 
-    EMAN's statistics lag twice, behind the norm's own moving average and behind this one: set the network's
-    ``norm_momentum`` to about 0.1 with it.
+    EMAN's statistics lag behind the norm's own moving average too: set the network's ``norm_momentum`` to about 0.1.
     """
 
     def __init__(self, model: Network, decay: float = 0.999, statistics: bool = False) -> None:
@@ -40,9 +38,8 @@ class Average(InEvalMode):
 class FurtherHead(nn.Module):
     """A linear classifier that an algorithm trains beside the network's own, on the same features, and its average.
 
-    ``further(features)`` are the logits of the trained one. Its average is updated after every step together with the
-    network's, with the same decay; the two averages are evaluated together. It is a buffer, so that it is saved with
-    the algorithm and never trained.
+    ``further(features)`` are the logits of the trained one. The average is updated and evaluated with the network's. It
+    is a buffer: saved with the algorithm, and never trained.
     """
 
     def __init__(self, num_features: int, num_classes: int) -> None:
@@ -58,7 +55,7 @@ class FurtherHead(nn.Module):
     @torch.no_grad()
     def averaged(self, features: Tensor) -> Tensor:
         """Logits of the average, for features of the averaged network."""
-        return F.linear(features, self.average.weight, self.average.bias)
+        return self.average(features)
 
     @torch.no_grad()
     def begin_with(self, head: nn.Linear) -> None:
@@ -67,13 +64,9 @@ class FurtherHead(nn.Module):
             own.weight.copy_(head.weight)
             own.bias.copy_(head.bias)
 
-    @torch.no_grad()
     def finished(self, like: nn.Linear) -> nn.Linear:
         """The average as a classifier of the same type as ``like``, to replace it."""
-        head = deepcopy(like)
-        head.weight.copy_(self.average.weight)
-        head.bias.copy_(self.average.bias)
-        return head
+        return rewritten(like, self.average.weight, self.average.bias)
 
     def pairs(self) -> list[tuple[Tensor, Tensor]]:
         """Each parameter with the buffer that averages it."""

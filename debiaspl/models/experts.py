@@ -1,4 +1,4 @@
-"""Networks of RIDE (Wang et al., 2021): several experts share the first layers, and each has its own last layers."""
+"""The network of RIDE (Wang et al., 2021): experts share the first layers, and each has its own last layers."""
 
 import torch
 from torch import Tensor, nn
@@ -7,27 +7,13 @@ from debiaspl.debias.correction import within
 from debiaspl.debias.heads import NormalisedHead
 from debiaspl.kernels.norm import NormActivate
 from debiaspl.models.network import Network, initialise
-from debiaspl.models.resnet import BLOCKS, ResNet, stage
 from debiaspl.models.wrn import EPS, SLOPE, WideResNet, stages, through
 
 
-class Experts(Network):
-    """Features are those of all experts, one after the other; the logits are the mean of theirs, 30 times a cosine."""
-
-    def __init__(self, shared: nn.Module, experts: list[nn.Module], width: int, num_classes: int) -> None:
-        super().__init__()
-        self.shared, self.experts = shared, nn.ModuleList(experts)
-        self.num_features = width * len(experts)
-        self.head = NormalisedHead(self.num_features, num_classes, heads=len(experts))
-        initialise(self)
-
-    def embed(self, images: Tensor) -> Tensor:
-        shared = self.shared(images)
-        return torch.cat([expert(shared) for expert in self.experts], 1)
-
-
-class WideExperts(Experts):
+class WideExperts(Network):
     """WRN-depth-width, of which the experts share the first of three stages.
+
+    Features are those of all experts, one after the other; the logits are the mean of theirs, 30 times a cosine.
 
     Args:
         depth: number of layers, 6 n + 4 for three stages of n blocks.
@@ -46,51 +32,24 @@ class WideExperts(Experts):
         narrower: float = 0.75,
         norm_momentum: float = 0.1,
     ) -> None:
+        super().__init__()
         within("experts", experts, "[2, inf)")
         within("narrower", narrower, "(0, 1]")
         whole = WideResNet(num_classes, channels, depth, width, norm_momentum)
         count, first = len(whole.blocks) // 3, 16 * width
         widths = [max(1, round(narrower * factor * width)) for factor in (32, 64)]
-        made = [_WideExpert(first, widths, count, norm_momentum) for _ in range(experts)]
-        super().__init__(_WideShared(whole, count), list(made), widths[-1], num_classes)
+        self.shared = _Shared(whole, count)
+        self.experts = nn.ModuleList(_Expert(first, widths, count, norm_momentum) for _ in range(experts))
+        self.num_features = widths[-1] * experts
+        self.head = NormalisedHead(self.num_features, num_classes, heads=experts)
+        initialise(self)
+
+    def embed(self, images: Tensor) -> Tensor:
+        shared = self.shared(images)
+        return torch.cat([expert(shared) for expert in self.experts], 1)
 
 
-class ResNetExperts(Experts):
-    """ResNet for photos, of which the experts share the first two of four stages.
-
-    Args:
-        depth: 18 or 50 layers.
-        experts: number of experts; RIDE has 2 to 4.
-        narrower: factor on the channels of an expert's own stages.
-    """
-
-    def __init__(
-        self,
-        num_classes: int,
-        channels: int = 3,
-        depth: int = 50,
-        experts: int = 3,
-        narrower: float = 0.75,
-        norm_momentum: float = 0.1,
-    ) -> None:
-        within("experts", experts, "[2, inf)")
-        within("narrower", narrower, "(0, 1]")
-        shared = _ResNetShared(num_classes, channels, depth, norm_momentum)
-        block, counts = BLOCKS[depth]
-        third, fourth = round(256 * narrower), round(512 * narrower)
-        made = [
-            nn.Sequential(
-                stage(block, 128 * block.widening, third, counts[2], 2, norm_momentum),
-                stage(block, third * block.widening, fourth, counts[3], 2, norm_momentum),
-                nn.AdaptiveAvgPool2d(1),
-                nn.Flatten(),
-            )
-            for _ in range(experts)
-        ]
-        super().__init__(shared, list(made), fourth * block.widening, num_classes)
-
-
-class _WideShared(nn.Module):
+class _Shared(nn.Module):
     def __init__(self, whole: WideResNet, count: int) -> None:
         super().__init__()
         self.stem, self.blocks = whole.stem, whole.blocks[:count]
@@ -99,7 +58,7 @@ class _WideShared(nn.Module):
         return through(self.blocks, self.stem(images), None)
 
 
-class _WideExpert(nn.Module):
+class _Expert(nn.Module):
     def __init__(self, incoming: int, widths: list[int], count: int, norm_momentum: float) -> None:
         super().__init__()
         self.blocks = stages(incoming, widths, [count] * len(widths), norm_momentum, first=False)
@@ -108,12 +67,3 @@ class _WideExpert(nn.Module):
     def forward(self, shared: tuple[Tensor, Tensor | None]) -> Tensor:
         _, active = self.norm(*through(self.blocks, *shared))
         return active.mean((2, 3))
-
-
-class _ResNetShared(ResNet):
-    def __init__(self, num_classes: int, channels: int, depth: int, norm_momentum: float) -> None:
-        super().__init__(num_classes, channels, depth, norm_momentum)
-        del self.layer3, self.layer4, self.head
-
-    def forward(self, images: Tensor) -> Tensor:
-        return self.layer2(self.layer1(self.stem(images)))

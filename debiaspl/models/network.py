@@ -1,7 +1,4 @@
-"""The base class of all networks: features, then a linear classifier; its classifiers by name, and what scales inputs.
-
-A linear network for vectors, and one for small images.
-"""
+"""The base class of all networks, their classifiers by name, and what scales inputs; two small networks."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -54,7 +51,7 @@ class Network(nn.Module, ABC):
 
 
 def initialise(network: Network) -> None:
-    """Initialise as in FixMatch: convolutions after He et al. (2015), the classifier after Glorot and Bengio (2010)."""
+    """As in FixMatch: convolutions after He et al. (2015), the classifier after Glorot and Bengio (2010)."""
     for module in network.modules():
         if isinstance(module, nn.Conv2d):
             nn.init.kaiming_normal_(module.weight, mode="fan_out", nonlinearity="relu")
@@ -76,8 +73,8 @@ class NormActivateRows(nn.Module):
 
 
 class HiddenHead(nn.Linear):
-    """A linear classifier after one layer with batch norm and a ReLU: the first of a SimCLR projector, from which
-    SimCLRv2 (Chen et al., 2020) is fine-tuned. From a start, the layer has the weights of the start's projector."""
+    """A linear classifier after the first layer of a SimCLR projector, with batch norm and a ReLU, from which SimCLRv2
+    (Chen et al., 2020) is fine-tuned."""
 
     def __init__(self, num_features: int, num_classes: int) -> None:
         super().__init__(num_features, num_classes)
@@ -103,8 +100,8 @@ def make_head(name: str, num_features: int, num_classes: int) -> nn.Linear:
 
 
 def scale(images: Tensor, dtype: torch.dtype | None = None) -> Tensor:
-    """Scale uint8 0..255 to -1..1, as FixMatch does, in torch's default precision or ``dtype``; channels last, the
-    layout that convolutions prefer. Features, (N, D), stay as they are."""
+    """Scale uint8 0..255 to -1..1, as FixMatch does, in torch's default precision or ``dtype``; channels last, which
+    convolutions prefer. Features, (N, D), stay as they are."""
     if images.is_floating_point():
         return images
     dtype = dtype or torch.get_default_dtype()
@@ -118,12 +115,9 @@ def scale(images: Tensor, dtype: torch.dtype | None = None) -> Tensor:
 class Scaling(nn.Module):
     """Scales vectors of any unit, so that one learning rate fits all of them.
 
-    ``scaling(vectors)``: subtracts the mean, then divides every feature by its deviation or, with ``unit``, every
-    vector by its length. Finally it multiplies all by one number, so that the largest curvature of a linear
-    classifier's loss is the same for all data.
-
-    Vectors of a pretrained encoder differ by their direction: divide by their length. Columns of a table have different
-    units: divide by their deviations.
+    ``scaling(vectors)``: subtracts the mean, then divides every feature by its deviation, for columns of a table, or,
+    with ``unit``, every vector by its length, for those of an encoder. Finally it multiplies all by one number, so that
+    the largest curvature of a linear classifier's loss is the same for all data.
     """
 
     mean: Tensor
@@ -184,7 +178,6 @@ class LinearNetwork(Network):
         super().__init__()
         self.num_features = num_features
         self.scaling = None
-        # No random initial weights, which would use numbers of the user's generator.
         self.head: nn.Linear = nn.Linear(num_features, num_classes, device="meta").to_empty(device="cpu")
         nn.init.zeros_(self.head.weight)
         nn.init.zeros_(self.head.bias)

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor, nn
 
+from debiaspl.debias.composite import named_arguments
 from debiaspl.models.network import Network
 
 SUPPLIED = ("num_classes", "channels", "image_size")
@@ -22,11 +23,8 @@ _known: dict[str, "OwnBuilder"] = {}
 
 
 class OwnNetwork(Network):
-    """A module in two parts: what computes the features, and the linear layer after it, the classifier.
-
-    The classifier is the linear layer whose output is the module's. A module with other last layers names it: it has a
-    method ``embed(images)``, which returns features, and the classifier is its ``head``.
-    """
+    """A module in two parts: what computes the features, and the classifier, the linear layer whose output is its own.
+    A module with other last layers has a method ``embed(images)``, which returns features, and a ``head``."""
 
     draws = True
 
@@ -91,15 +89,11 @@ class OwnBuilder:
     def arguments(self) -> Mapping[str, inspect.Parameter]:
         """Those that the run passes, and the settings."""
         supplied = {key: inspect.Parameter(key, inspect.Parameter.KEYWORD_ONLY) for key in SUPPLIED}
-        return supplied | self._declared()
-
-    def _declared(self) -> dict[str, inspect.Parameter]:
-        every = inspect.signature(self.source).parameters.values()
-        return {item.name: item for item in every if item.kind not in (item.VAR_POSITIONAL, item.VAR_KEYWORD)}
+        return supplied | named_arguments(self.source)
 
     def __call__(self, num_classes: int, channels: int, image_size: tuple[int, int], **settings: Any) -> Network:
         given = {"num_classes": num_classes, "channels": channels, "image_size": image_size}
-        declared = self._declared()
+        declared = named_arguments(self.source)
         module = self.source(**{key: value for key, value in given.items() if key in declared}, **settings)
         if isinstance(module, Network):
             return module

@@ -31,11 +31,8 @@ class Seen(NamedTuple):
 def predict_set(
     network: Network, images: ImageSet, batch: int = BATCH, first: int = 0, every: int = 1
 ) -> Iterator[Seen]:
-    """Predict all images once, in order, with a network in eval mode, in float32.
-
-    To share the work, pass ``first`` and ``every``: it then predicts batch number ``first`` and every ``every``-th one
-    after it.
-    """
+    """Predict all images once, in order, with a network in eval mode, in float32. To share the work: only batch number
+    ``first`` and every ``every``-th one after it."""
     where = next(network.parameters(), images.labels).device
     for drawn in in_order(images, batch, first, every):
         if len(drawn.positions):

@@ -13,8 +13,7 @@ MEAN, DEVIATION = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 class ResNet(Network):
     """ResNet-50 has 25.6 M parameters for 1,000 classes, ResNet-18 has 11.7 M.
 
-    The stride of a bottleneck is in its 3x3 convolution (v1.5), as in MoCo and EMAN. The last norm of a block starts at
-    1, as there, not at 0.
+    As in MoCo and EMAN, a bottleneck's stride is in its 3x3 convolution (v1.5), and a block's last norm starts at 1.
 
     Args:
         depth: 18 or 50 layers.
@@ -42,19 +41,16 @@ class ResNet(Network):
         incoming = 64
         for number, count in enumerate(counts):
             width = 64 * 2**number
-            stages.append(stage(block, incoming, width, count, 2 if number else 1, norm_momentum))
+            stages.append(_stage(block, incoming, width, count, 2 if number else 1, norm_momentum))
             incoming = width * block.widening
         self.layer1, self.layer2, self.layer3, self.layer4 = stages
         self.num_features = incoming
         self.head = make_head(head, incoming, num_classes)
         initialise(self)
 
-    def stem(self, images: Tensor) -> Tensor:
-        normal = images * self.gain.to(images.dtype) + self.offset.to(images.dtype)
-        return F.max_pool2d(F.relu(self.bn1(self.conv1(normal))), 3, stride=2, padding=1)
-
     def embed(self, images: Tensor) -> Tensor:
-        active = self.stem(images)
+        normal = images * self.gain.to(images.dtype) + self.offset.to(images.dtype)
+        active = F.max_pool2d(F.relu(self.bn1(self.conv1(normal))), 3, stride=2, padding=1)
         for layer in (self.layer1, self.layer2, self.layer3, self.layer4):
             active = layer(active)
         return active.mean((2, 3))
@@ -98,7 +94,7 @@ class Bottleneck(nn.Module):
         return F.relu(self.bn3(self.conv3(inner)) + self.downsample(images))
 
 
-def stage(
+def _stage(
     block: type[Basic | Bottleneck], incoming: int, width: int, count: int, stride: int, norm_momentum: float
 ) -> nn.Sequential:
     """``count`` blocks, the first with this stride."""

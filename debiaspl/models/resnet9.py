@@ -11,8 +11,8 @@ from debiaspl.models.wrn import EPS, SLOPE
 class ResNet9(Network):
     """A few wide layers instead of many narrow ones: on a GPU it learns several times as fast as WRN-28-2.
 
-    A stem, then three stages that each halve the image with a convolution and max-pooling; the first and the last have
-    a residual block. The idea comes from the fast entries in the DAWNBench competition (Coleman et al., 2017).
+    A stem, then three stages that each halve the image; the first and the last have a residual block. The idea comes
+    from the fast entries in the DAWNBench competition (Coleman et al., 2017).
 
     Args:
         widths: channels of the stem and of the three stages.

@@ -1,10 +1,7 @@
-"""Initial weights from a checkpoint file. Only tensors and plain values are read; no code in a file is executed.
+"""Initial weights from a run of debiaspl or a checkpoint. Only tensors and plain values are read; no code is executed.
 
-Checkpoints differ in where the weights are and in the prefix of their names: ``module.encoder_q.conv1.weight`` (MoCo),
-``module.main.backbone.conv1.weight`` (FixMatch with EMAN), ``conv1.weight``. A ResNet is recognised by the names of its
-first layers, and the prefix before them is removed.
-
-A run of debiaspl is a start too, for a network of the same type as its own.
+Checkpoints differ in the prefix of names: ``module.encoder_q.conv1.weight`` (MoCo), ``conv1.weight``, or
+``module.main.backbone.conv1.weight`` (FixMatch with EMAN). A ResNet is recognised by the names of its first layers.
 """
 
 import json
@@ -24,8 +21,6 @@ from debiaspl.files import digest_if_there
 
 AVERAGED = {"encoder_k", "ema", "momentum_encoder", "teacher", "model_ema"}
 """Names of averages beside the trained network. The trained network is used: its own average starts as its copy."""
-LARGEST_SIDE = 16_383
-"""Largest side of an image that views support."""
 SIGNS = ("conv1.weight", "layer1.0.conv1.weight")
 HEAD = "head."
 ALGORITHM = "algorithm."
@@ -58,18 +53,16 @@ def find_start(start: str) -> Path:
 
 def start_digest(start: str) -> str:
     """Digest of the file; empty if there is no start or no file."""
-    if not start:
-        return ""
     try:
-        return digest_if_there(find_start(start))
+        return digest_if_there(find_start(start)) if start else ""
     except ValueError:
         return ""
 
 
 def first_weights(start: str, own: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Weights in the checkpoint for a network whose ``state_dict`` is ``own``. The classifier is left out, and stays
-    random, if it has another shape or is the projection head of a contrastive method. That of a run is always left
-    out, because it may have learned from labels that this run must not use."""
+    """Weights in the checkpoint for a network whose ``state_dict`` is ``own``, without a classifier that has another
+    shape or is the projection head of a contrastive method. That of a run is always left out, because it may have
+    learned from labels that this run must not use."""
     path = find_start(start)
     network = _network_of_run(path)
     if network is not None:
@@ -91,9 +84,8 @@ def first_weights(start: str, own: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
 
 def first_heads(start: str, own: Mapping[str, Tensor], heads: tuple[str, ...]) -> dict[str, Tensor]:
-    """What the algorithm of another run has trained beside its network, for an algorithm whose ``state_dict`` is
-    ``own``: all tensors whose names begin with one of ``heads``, or nothing if some are missing or have another
-    shape."""
+    """What the algorithm of another run has trained beside its network, for one whose ``state_dict`` is ``own``: all
+    tensors whose names begin with one of ``heads``, or nothing if some are missing or have another shape."""
     path = find_start(start)
     if not heads or _network_of_run(path) is None:
         return {}
@@ -109,7 +101,6 @@ class TrainedNetwork(NamedTuple):
     name: str
     settings: Mapping[str, Any]
     channels: int
-    """Channels of its training images."""
     side: int
     """Height of its training images."""
 
@@ -132,7 +123,7 @@ def _network_of_run(path: Path) -> TrainedNetwork | None:
         trained = TrainedNetwork(str(network["name"]), dict(network["settings"]), int(channels), int(side))
     except _DAMAGED:  # a RecursionError is a RuntimeError
         return None
-    if channels not in (1, 3) or not 1 <= trained.side <= LARGEST_SIDE:
+    if channels not in (1, 3) or not 1 <= trained.side < 2**14:
         raise ValueError(f"{path} is damaged: it says {channels} channels and a side of {side}. Use another start.")
     return trained
 
@@ -157,7 +148,7 @@ def _tensors(path: Path) -> dict[str, Tensor]:
 def _read(path: Path) -> Any:
     try:
         if path.suffix == ".safetensors":
-            return read_tensor_file(path, need_digest=False).tensors
+            return read_tensor_file(path, need_digest=False)[0]
         return torch.load(path, map_location="cpu", weights_only=True)
     except pickle.UnpicklingError as error:
         raise ValueError(
@@ -165,9 +156,9 @@ def _read(path: Path) -> Any:
             "because that could run its code. If you trust it, save only its tensors, as safetensors."
         ) from error
     except _DAMAGED as error:
+        why = str(error).partition("\n")[0] or "it ends early"
         raise ValueError(
-            f"{path} cannot be read as a checkpoint ({str(error).splitlines()[0] if str(error) else 'it ends early'}). "
-            "It is damaged or a file of another type. Get it again."
+            f"{path} cannot be read as a checkpoint: {why}. Is it of another type? Get it again."
         ) from error
 
 

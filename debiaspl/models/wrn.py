@@ -70,8 +70,7 @@ class WideResNet(PreActivation):
 class ResNet18(PreActivation):
     """The usual network for self-supervised learning on CIFAR-10: 11.2 M parameters for ten classes.
 
-    Its first convolution is 3x3 with stride 1, without max-pooling: an image of 32x32 pixels keeps its size in the
-    first stage. For photos of 100 pixels and more, use ``resnet``.
+    An image of 32x32 pixels keeps its size in the first stage. For photos of 100 pixels and more, use ``resnet``.
 
     Args:
         widths: channels of the four stages; each but the first halves the image.
@@ -116,8 +115,8 @@ class Block(nn.Module):
 def stages(
     incoming: int, widths: Sequence[int], blocks: Sequence[int], norm_momentum: float, first: bool
 ) -> nn.ModuleList:
-    """Blocks of several stages. Each stage halves the image, except one that is the ``first`` of a network, whose first
-    block alone activates its shortcut."""
+    """Blocks of several stages. Each halves the image, except the ``first`` of a network, whose first block alone
+    activates its shortcut."""
     made = nn.ModuleList()
     for outgoing, count in zip(widths, blocks, strict=True):
         for number in range(count):

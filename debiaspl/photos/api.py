@@ -12,12 +12,11 @@ from debiaspl.encoders import Encoder, lite0_is_installed, load_encoder
 from debiaspl.encoders.efficientnet import NAME as LITE0
 from debiaspl.encoders.feature_folder import FEATURES
 from debiaspl.features.run import is_frozen
-from debiaspl.photos.check import Check, Outcome, check_for, cross_check
+from debiaspl.photos.check import Check, Outcome, check_for, cross_check, methods_to_compare, with_fold
 from debiaspl.photos.choose import choose_with_start, wanted_size, working_size
 from debiaspl.photos.frozen import train_frozen
-from debiaspl.photos.run import count_runs, train_networks, with_check
+from debiaspl.photos.run import train_networks
 from debiaspl.photos.survey import Photos, survey
-from debiaspl.recipes import RECIPES
 from debiaspl.report.runs import write_report
 from debiaspl.training import Recipe, Run
 from debiaspl.training.classifier import NAMED
@@ -25,8 +24,6 @@ from debiaspl.training.loop import RunOptions
 from debiaspl.training.process import find_device
 from debiaspl.training.settings import split_assignments
 
-AGAIN = "train_photos(..., resume=True)"
-"""How to resume a stopped run from Python."""
 NETWORKS = {"small": "A small network", "resnet9": "A ResNet-9"}
 
 
@@ -58,34 +55,25 @@ class PhotoPlan:
 
     def words(self) -> str:
         """What will be trained, and how it is checked."""
-        recipe, begins = self.recipe, ""
-        if recipe.first_classifier in NAMED:
-            begins = (
-                " The classifier starts from the class names, which the encoder reads as English; if they are not: "
-                "--set first_classifier=random."
-            )
-        network = NETWORKS.get(recipe.network.name, recipe.network.name)
-        if self.encoder is not None:
-            name = f"{self.encoder.name}, {'frozen' if self.frozen else 'fine-tuned'}"
-            network = name[0].upper() + name[1:]
-        about = f"{network}, at {self._size()}"
-        if self.frozen:
-            return f"{about}. {self.check.words()}{begins}"
-        features = ""
+        recipe, encoder, size = self.recipe, self.encoder, self.recipe.image_size
+        side = size if encoder is None else encoder.image_size
+        name = NETWORKS.get(recipe.network.name, recipe.network.name)
+        if encoder is not None:
+            name = f"{encoder.name[0].upper()}{encoder.name[1:]}, {'frozen' if self.frozen else 'fine-tuned'}"
+        about = f"{name}, at {side} x {side} pixels"
+        if encoder is not None and encoder.any_size and size < side:
+            about += f" (photos of {size} are enlarged; faster and less accurate: --set image_size={size})"
         if self.start is not None:
             steps = f"{self.start.steps:,} steps; to skip this: --set start="
-            features = f"1 of 2: learn features without labels, {steps}. 2 of 2: "
-        runs = count_runs(recipe, self.check)
-        several = f" in {runs} runs" if runs > 1 else ""
-        several += "" if self.first is None else ", after a fit of its frozen features (that alone: --frozen)"
-        return f"{features}{about}, {recipe.steps:,} steps{several}. {self.check.words()}{begins}"
-
-    def _size(self) -> str:
-        own = self.recipe.image_size
-        side = own if self.encoder is None else self.encoder.image_size
-        enlarged = own < side and self.encoder is not None and self.encoder.any_size
-        smaller = f" (photos of {own} are enlarged; faster and less accurate: --set image_size={own})"
-        return f"{side} x {side} pixels{smaller if enlarged else ''}"
+            about = f"1 of 2: learn features without labels, {steps}. 2 of 2: {about}"
+        if not self.frozen:
+            folds = self.check.folds if self.check.all_in_turn else 0
+            runs = len(methods_to_compare(recipe, frozen=False)) * (folds + 1)
+            about += f", {recipe.steps:,} steps{f' in {runs} runs' if runs > 1 else ''}"
+        if self.first is not None:
+            about += ", after a fit of its frozen features (that alone: --frozen)"
+        names = " The classifier starts from the class names; if they are not English: --set first_classifier=random."
+        return f"{about}. {self.check.words()}{names if recipe.first_classifier in NAMED else ''}"
 
 
 def plan(
@@ -98,34 +86,31 @@ def plan(
     resume: bool = False,
 ) -> PhotoPlan:
     """Choose what to train on these photos. ``encoder`` and ``method`` are names."""
-    loaded = encoder_or_none(photos, device, encoder, settings)
+    loaded, first = encoder_or_none(photos, device, encoder, settings), None
     recipe, start = choose_with_start(photos, device, loaded, settings, out, resume, method)
     place = out or Path("runs") / recipe.name
     if recipe.optimise and not is_frozen(recipe):
         what = f"optimise is {recipe.optimise}, which is for a frozen encoder"
         raise ValueError(f"{what}. For a network that learns its features: --set correction.target=estimated.")
-    if is_frozen(recipe):
-        return PhotoPlan(photos, recipe, cross_check(photos.counts), place, device, loaded)
-    if loaded is not None:
+    if loaded is not None and not is_frozen(recipe):
         same = [f"seed={recipe.seed}", f"image_size={recipe.image_size}", "frozen=true"]
         first, _ = choose_with_start(photos, device, loaded, same, place)
-        return PhotoPlan(photos, recipe, cross_check(photos.counts), place, device, loaded, first=first)
-    check = check_for(photos, seed=recipe.seed)
-    return PhotoPlan(photos, with_check(recipe, check), check, place, device, loaded, start)
+    check = check_for(photos, recipe.seed) if loaded is None else cross_check(photos.counts)
+    if not check.all_in_turn:
+        recipe = with_fold(recipe, check.folds, 0)
+    return PhotoPlan(photos, recipe, check, place, device, loaded, start, first)
 
 
 def train(planned: PhotoPlan, how: RunOptions) -> Outcome:
     """Train what was planned into its folder."""
-    recipe, place, device = planned.recipe, planned.place, planned.device
-    fit = None
+    recipe, place, device, first = planned.recipe, planned.place, planned.device, None
     if planned.encoder is not None:
         features = planned.photos.features or place.resolve().parent / FEATURES
         fit = partial(train_frozen, encoder=planned.encoder.to(device), resume_command=how.go_on, features=features)
         if planned.frozen:
             return fit(recipe, out=place, resume=how.resume)
-    options = replace(how, resume=True, device=device)
-    first = None if fit is None else partial(fit, planned.first, resume=True)
-    return train_networks(recipe, planned.check, place, how.resume, options, planned.start, first)
+        first = partial(fit, planned.first, resume=True)
+    return train_networks(recipe, planned.check, place, replace(how, device=device), planned.start, first)
 
 
 def train_photos(
@@ -147,7 +132,7 @@ def train_photos(
     """Train on a folder of photos with a few labels; returns the model, whose ``predict`` takes files.
 
     The same choices are made as by ``debiaspl train``, and the same files written: predictions of every photo, what was
-    measured (``results.json``), also for the models that it is compared with, and the report (``report.html``).
+    measured (``results.json``) and the report (``report.html``).
 
     Args:
         folder: class folders and ``unlabeled/``, or any photos, with labels.
@@ -174,18 +159,13 @@ def train_photos(
     table = None if labels is None else Path(labels)
     photos = survey(Path(folder), table, Columns(*columns), folders, allow_names=allow_names)
     machine = find_device(device).type
-    settings = [*settings, *([] if optimise is None else [f"optimise={optimise}"])]
-    settings += [] if fine_tune is None else [f"frozen={not fine_tune}"]
+    more = {"optimise": optimise, "frozen": None if fine_tune is None else not fine_tune}
+    settings = [*settings, *(f"{name}={value}" for name, value in more.items() if value is not None)]
     planned = plan(photos, machine, encoder, method, settings, None if out is None else Path(out), resume)
     with Run(planned.place).replacing(planned.inputs, overwrite):
-        model = train(planned, RunOptions(resume, go_on=AGAIN)).model
-    report_of_photos(planned.place, photos.folder)
-    return load_model(planned.place, machine) if model is None else model
-
-
-def report_of_photos(place: Path, photos: Path) -> Path:
-    """Write the page of the run, with the models that it is compared with; returns its path."""
-    return write_report([place], place / "report.html", RECIPES.origin, photos)
+        model = train(planned, RunOptions(resume, go_on="train_photos(..., resume=True)")).model
+    write_report([planned.place], planned.place / "report.html", photos.folder)
+    return model or load_model(planned.place, machine)
 
 
 def encoder_or_none(photos: Photos, device: str, name: str | None, settings: Sequence[str] = ()) -> Encoder | None:
@@ -197,9 +177,8 @@ def encoder_or_none(photos: Photos, device: str, name: str | None, settings: Seq
     if name is None or name == "none":
         return None
     encoder = load_encoder(name)
-    wanted = wanted_size(settings, encoder)
-    if not wanted and (stored := stored_for(photos.features, encoder.name)):
-        wanted = stored.image_size
+    wanted, stored = wanted_size(settings, encoder), stored_for(photos.features, encoder.name)
     if encoder.any_size:
-        encoder.image_size = working_size(photos, device, encoder, wanted)
+        usual = working_size(photos, device, encoder) if stored is None else stored.image_size
+        encoder.image_size = wanted or usual
     return encoder

@@ -1,7 +1,7 @@
 """How a run on photos is checked with labels it did not learn from, what was measured, and what is said of it."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +13,13 @@ from debiaspl.deploy import SavedModel
 from debiaspl.deploy.shares import percent, unlike_labels
 from debiaspl.features.crosscheck import GRAPH, SUPERVISED, Candidate, paired
 from debiaspl.photos.survey import Photos
-from debiaspl.training import Recipe
+from debiaspl.training import Choice, Recipe
 from debiaspl.training.method import method_of, with_method
 
+FOLDS = 3
+"""Parts that labels are cross-checked in,"""
 HELD_OUT = 5
-"""One label in five is held out, where there are enough."""
-TRAINED_WITH = "the labels it was trained with, as there are no others: this says nothing about other photos"
+"""or one label in five is held out, where there are enough."""
 ENOUGH = 10
 """There are enough if the rarest class has this many labels"""
 ENOUGH_IN_ALL = 50
@@ -27,13 +28,34 @@ ENOUGH_IN_ALL = 50
 
 @dataclass(frozen=True)
 class Check:
-    """How a run on photos is checked with labels it did not learn from."""
+    """Which labels check a run that did not learn from them."""
 
     folds: int
     """Parts that the labels are split into; 0: too few labels."""
     all_in_turn: bool
     """Whether each part is held out once, by a run of its own; else one part, by the run itself."""
     labels: int
+
+    @classmethod
+    def of(cls, results: Mapping[str, Any]) -> "Check":
+        """That of a run that has ended."""
+        found = results["check"]
+        return cls(found["folds"], found["kind"] != "held-out", found["labels"])
+
+    def facts(self) -> dict[str, Any]:
+        """For the results of the run."""
+        kind = "none" if not self.folds else "cross-check" if self.all_in_turn else "held-out"
+        return {"kind": kind, "folds": self.folds, "labels": self.labels}
+
+    @property
+    def how(self) -> str:
+        """What was measured, for the results of the run and for the user."""
+        if not self.folds:
+            return "measured on the labels it was trained with: this says nothing about other photos"
+        if not self.all_in_turn:
+            return f"measured on {self.labels} labels that were held out"
+        how = f"each of {self.labels} labels was predicted by one of {self.folds} models that did not learn from it"
+        return f"{how}. These had fewer labels than the final model, which is usually better"
 
     def words(self) -> str:
         """A sentence for the user, printed before training."""
@@ -44,20 +66,24 @@ class Check:
         return f"{self.labels} labels are held out to check with."
 
 
-def check_for(photos: Photos, folds: int = 3, seed: int = 0) -> Check:
+def check_for(photos: Photos, seed: int = 0) -> Check:
     """Held-out labels where there are enough, else cross-checked ones."""
     counts = photos.counts
-    if not counts:
-        return Check(0, False, 0)
-    if min(counts) >= ENOUGH and sum(counts) >= HELD_OUT * ENOUGH_IN_ALL:
+    if counts and min(counts) >= ENOUGH and sum(counts) >= HELD_OUT * ENOUGH_IN_ALL:
         return Check(HELD_OUT, False, int((fold_of(photos.labels, HELD_OUT, seed) == 0).sum()))
-    return cross_check(counts, folds)
+    return cross_check(counts)
 
 
-def cross_check(counts: Sequence[int], folds: int = 3) -> Check:
+def cross_check(counts: Sequence[int]) -> Check:
     """Cross-check all labels of classes with two or more, in as many folds as have a label."""
-    again = sum(count for count in counts if count > 1)
-    return Check(min(folds, again), True, again)
+    labels = sum(count for count in counts if count > 1)
+    return Check(min(FOLDS, labels), True, labels)
+
+
+def with_fold(recipe: Recipe, folds: int, fold: int) -> Recipe:
+    """The recipe without the labels of this fold."""
+    settings = {**recipe.protocol.settings, "folds": folds, "fold": fold}
+    return replace(recipe, protocol=Choice(recipe.protocol.name, settings))
 
 
 @dataclass(frozen=True)
@@ -70,18 +96,9 @@ class Outcome:
     chosen: Candidate
     results: dict[str, Any]
     model: SavedModel | None = None
+    """The model of the folder, where it is in memory."""
     uneven: bool = False
     """Whether a model was chosen because it knows that class shares are uneven."""
-
-    @property
-    def baseline(self) -> Candidate | None:
-        """The supervised model; None where the run itself is supervised."""
-        return self.candidates[0] if len(self.candidates) > 1 else None
-
-    @property
-    def frozen(self) -> bool:
-        """Whether the features are those of a frozen encoder, which is what was measured on many folders."""
-        return any(one.name == GRAPH for one in self.candidates)
 
 
 def methods_to_compare(recipe: Recipe, frozen: bool) -> dict[str, Recipe]:
@@ -95,27 +112,19 @@ def methods_to_compare(recipe: Recipe, frozen: bool) -> dict[str, Recipe]:
 
 
 def caption(outcome: Outcome) -> str:
-    check = outcome.check
-    if not check.folds:
-        return "Measured on the labels it was trained with: this says nothing about other photos."
-    if not check.all_in_turn:
-        return f"On {check.labels} labels that were held out.{_balanced(outcome)}"
-    how = f"Each of {check.labels} labels was predicted by one of {check.folds} models that did not learn from it."
-    return f"{how} These had fewer labels than the final model, which is usually better.{_balanced(outcome)}"
-
-
-def _balanced(outcome: Outcome) -> str:
-    """A note that labels with other class shares than the photos do not measure the accuracy on these."""
-    labels, predicted = outcome.results.get("labels", []), outcome.results.get("check", {}).get("predicted", [])
-    shares = outcome.results.get("shares", {}).get("estimate", predicted)
-    if not unlike(labels, [share * sum(predicted) / sum(shares) for share in shares]):
-        return ""
-    note = " The labels have other class shares than the photos seem to have"
-    if "shares" not in outcome.results:  # what a model predicts may be one class alone
-        return f"{note}: on all photos, the share can be another."
-    known = [pair for pair in zip(shares, outcome.chosen.recall, strict=True) if pair[1] is not None]
+    """What was measured; labels with other class shares than the photos do not measure the accuracy on these."""
+    results, how = outcome.results, outcome.check.how
+    text, predicted = f"{how[0].upper()}{how[1:]}.", results["check"].get("predicted", [])
+    shares = results.get("shares", {}).get("estimate", predicted)
+    scaled = [share * sum(predicted) / sum(shares) for share in shares]
+    if not outcome.check.folds or not unlike(results["labels"], scaled):
+        return text
+    text += " The labels have other class shares than the photos seem to have"
+    if "shares" not in results:  # what a model predicts may be one class alone
+        return f"{text}: on all photos, the share can be another."
+    known = [pair for pair in zip(shares, outcome.chosen.confusion.recall, strict=True) if pair[1] is not None]
     right = sum(share * recall for share, recall in known if recall is not None) / sum(share for share, _ in known)
-    return f"{note}. Weighed by these, about {100 * right:.0f} % of all photos are right."
+    return f"{text}. Weighed by these, about {100 * right:.0f} % of all photos are right."
 
 
 def about_shares(results: Mapping[str, Any], classes: Sequence[str]) -> list[str]:
@@ -124,9 +133,9 @@ def about_shares(results: Mapping[str, Any], classes: Sequence[str]) -> list[str
     if not shares or not results.get("unlabeled"):
         return []
     names = [printable(name) for name in classes]
-    parts = zip(names, *(shares[key] for key in ("estimate", "low", "high")), strict=True)
-    order = sorted(parts, key=lambda part: -part[1])
-    told = [f"{name} {percent(share)} ({percent(low)} to {percent(high)})" for name, share, low, high in order]
+    parts = zip(names, shares["estimate"], shares["low"], shares["high"], strict=True)
+    rows = sorted(parts, key=lambda part: -part[1])
+    told = [f"{name} {percent(share)} ({percent(low)} to {percent(high)})" for name, share, low, high in rows]
     lines = [f"Estimated shares of the photos without a label, with 95 % intervals, in %: {shown(told, limit=12)}."]
     if where := unlike_labels(shares, names):
         lines.append(f"They differ from those of your labels: {where}.")
@@ -135,24 +144,19 @@ def about_shares(results: Mapping[str, Any], classes: Sequence[str]) -> list[str
 
 def verdict(outcome: Outcome, unlabeled: int = 0) -> str:
     """Whether the unlabeled photos have helped: yes, no, or not significant with these labels."""
-    if outcome.baseline is None and not unlabeled:
-        return "Every photo has a label, so this is a supervised model."
-    if outcome.baseline is None:
-        return "This is a supervised model, as requested: it has learned from the labels only."
+    baseline, run = outcome.candidates[0], outcome.candidates[-1]
+    if baseline is run or baseline.name != SUPERVISED:  # but the fit that a supervised run fine-tunes
+        return f"{'As requested,' if unlabeled else 'Every photo has a label, so'} this is a supervised model."
     if not outcome.check.folds:
         return "It is not known whether the unlabeled photos help: no class has a second label to check with."
-    run, baseline = outcome.candidates[-1], outcome.baseline
     more, less, significant = paired(run, baseline)
     numbers = f"{run.name} has {run.right} of {run.checked} labels right, the supervised model {baseline.right}"
-    if run.right == baseline.right:
-        numbers = f"{run.name} and the supervised model both have {run.right} of {run.checked} labels right"
-    are = "label is" if more == 1 else "labels are"
-    apart = f"{more} {are} right only with {run.name}, {less} only with the supervised model"
-    if not significant:
-        tested = f"; the difference is not significant ({apart})" if more + less else ", the same ones"
-        usual = " On average over the sets of photos that we measured they do." if outcome.frozen else ""
-        return f"These labels do not show whether the unlabeled photos help: {numbers}{tested}.{usual}"
-    return f"The unlabeled photos {'help' if more > less else 'do not help here'}: {numbers} ({apart})."
+    numbers += f" ({more} only with {run.name}, {less} only with the latter)"
+    if significant:
+        return f"The unlabeled photos {'help' if more > less else 'do not help here'}: {numbers}."
+    measured = outcome.candidates[1].name == GRAPH  # with a frozen encoder, on many folders
+    usual = " On average over the sets of photos that we measured they do." if measured else ""
+    return f"These labels do not show whether the unlabeled photos help: {numbers}.{usual}"
 
 
 def handed_out(outcome: Outcome, place: Path) -> str:
@@ -161,12 +165,9 @@ def handed_out(outcome: Outcome, place: Path) -> str:
     if chosen is run:
         return f"predict, next and export use this model: {run.name}."
     right = f"{chosen.right} of {chosen.checked} right instead of {run.right}"
-    why = f"because it is significantly better on these labels than {run.name}: {right}"
+    why = f"it is significantly better on these labels than {run.name}: {right}"
     if outcome.uneven:
-        why = f"because some classes certainly have more photos than others, which {run.name} does not know"
-    if not chosen.folder:
-        return f"The model of the run is {chosen.name}, {why}. Its predictions are in {place}/predictions.csv."
-    return (
-        f"predict, next and export use the model {chosen.name}, in {place / chosen.folder}, {why}. Its predictions are "
-        f"in {place / chosen.folder / 'predictions.csv'}. To use {run.name} anyway, remove {place / 'chosen.json'}."
-    )
+        why = f"some classes certainly have more photos than others, which {run.name} does not know"
+    anyway = f" To use {run.name} anyway, remove {place / 'chosen.json'}." if chosen.folder else ""
+    used = f"predict, next and export use the model {chosen.name}, in {place / chosen.folder}"
+    return f"{used}, because {why}.{anyway}"

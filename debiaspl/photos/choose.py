@@ -20,7 +20,7 @@ from debiaspl.models.start import first_weights
 from debiaspl.photos.check import check_for
 from debiaspl.photos.survey import Photos
 from debiaspl.recipes.lengths import MINUTES, START
-from debiaspl.recipes.start import LARGEST_SIDE, start_for
+from debiaspl.recipes.start import largest_side, start_for
 from debiaspl.training import Choice, Recipe, Run
 from debiaspl.training.method import with_method
 from debiaspl.training.parts import find, is_importable
@@ -29,21 +29,19 @@ from debiaspl.training.settings import parse_settings, split_assignments
 MEMORY = 2e9
 """Photos of more bytes are read during training, not before."""
 ENLARGED = 160
-"""Side that smaller photos are enlarged to for an encoder, on a CPU. With efficientnet-lite0 and five labels a class a
-logistic regression gains 2 points on EuroSAT (64 pixels) and 10 on flowers shrunk to 64, instead of computing at 64; it
-takes five times as long, and 224 takes twice as long again for no more: results/photos/size.json."""
+"""Side that smaller photos are enlarged to for an encoder, on a CPU: 2 points better on EuroSAT than 64 pixels, 10 on
+shrunk flowers, in five times the time; 224 takes twice as long again for no more (results/photos/size.json)."""
 FOLDS = 3
 """One label in three is held out for a comparison; the seed decides which."""
 PER_CLASS = 5
 """Labels of each class that a comparison uses, where every photo has one."""
 FINE_TUNED_UP_TO = 30_000_000
-"""Parameters of a convolutional encoder that a GPU fine-tunes by itself: with efficientnet-lite0 (4.7 million) 3 to 5
-points better than the frozen fit, in minutes (docs/own-photos.md). Others must be asked for."""
+"""Parameters of a convolutional encoder that a GPU fine-tunes by itself, in minutes (docs/own-photos.md)."""
 START_FOLDER = "start"
 """Where features that are learned without labels lie, below a run's folder."""
 AUTOMATIC_FROM = {"cuda": 10_000}
-"""With this many photos ``debiaspl train PHOTOS`` learns features first, by kind of device; never on other devices. On
-a CPU it would take longer than all the rest. Measured with 10,800 images of EuroSAT: docs/start.md."""
+"""With this many photos ``debiaspl train PHOTOS`` learns features first, by kind of device. On a CPU that would take
+longer than all the rest."""
 
 
 def choose(
@@ -62,7 +60,8 @@ def choose(
         protocol=Choice("given", photos.protocol),
     )
     if encoder is not None:
-        chosen = (_frozen if frozen else _fine_tuned)(base, photos, encoder)
+        base = replace(base, image_size=min(photos.side, encoder.image_size), correction=LINEAR.correction)
+        chosen = _frozen(base, photos, encoder) if frozen else _fine_tuned(base, encoder)
     else:
         chosen = (_small if device == "cpu" else _wide)(base, photos)
         chosen = chosen if start is None else _from_start(chosen, device, start)
@@ -70,37 +69,23 @@ def choose(
     chosen = replace(chosen, image_size=max(chosen.image_size, least))
     if photos.unlabeled == 0:
         chosen = with_method(chosen, SUPERVISED)
-    return replace(chosen, stream=is_large(photos, chosen.image_size))
-
-
-def is_large(photos: Photos, side: int) -> bool:
-    """Whether these photos, at this size, are read during training."""
-    return len(photos.labels) * 3 * side**2 > MEMORY
+    return replace(chosen, stream=len(photos.labels) * 3 * chosen.image_size**2 > MEMORY)
 
 
 def _frozen(base: Recipe, photos: Photos, encoder: Encoder) -> Recipe:
     """DebiasPL that starts from labels spread over the graph of the features: docs/own-photos.md."""
-    own = replace(
-        base,
-        image_size=min(photos.side, encoder.image_size),
-        first_classifier="graph",
-        algorithm=LINEAR.algorithm,
-        correction=LINEAR.correction,
-        optimise=PHOTOS,
-    )
+    own = replace(base, first_classifier="graph", algorithm=LINEAR.algorithm, optimise=PHOTOS)
     return on_encoder(own, len(photos.labels), encoder)
 
 
-def _fine_tuned(base: Recipe, photos: Photos, encoder: Encoder) -> Recipe:
+def _fine_tuned(base: Recipe, encoder: Encoder) -> Recipe:
     """Train all weights, from the classifier of the frozen encoder; blocks change less the lower they are. Batch norm
     keeps its statistics, since an encoder stays in eval mode: features do not change before weights do."""
     return replace(
         base,
-        image_size=min(photos.side, encoder.image_size),
         network=Choice("encoder", {"source": encoder.source, "architecture": encoder.architecture}),
         first_classifier="fit",
         algorithm=Choice("fixmatch", {"threshold": 0.8}),
-        correction=LINEAR.correction,
         steps=240,
         labeled_batch=32,
         unlabeled_batch=96,
@@ -138,8 +123,8 @@ def _small(base: Recipe, photos: Photos) -> Recipe:
 
 def _wide(base: Recipe, photos: Photos) -> Recipe:
     """Our minutes recipe, which is better than the paper's in this time: docs/lab/notebook.md."""
-    own = replace(MINUTES, name=base.name, about=base.about, cost="", data=base.data, protocol=base.protocol)
-    own = replace(own, image_size=min(photos.side, 64), evaluate_every=0)
+    same = {name: getattr(base, name) for name in ("name", "about", "cost", "data", "protocol")}
+    own = replace(MINUTES, **same, image_size=min(photos.side, 64), evaluate_every=0)
     # A memory that held the same photo again would have it told from itself.
     memory = min(own.algorithm.settings["memory"], len(photos.labels) // 4)
     if memory >= own.unlabeled_batch:
@@ -163,11 +148,9 @@ def _from_start(own: Recipe, device: str, start: TrainedNetwork) -> Recipe:
     return replace(START, **same, evaluate_every=0).changed(memory=own.algorithm.settings["memory"])
 
 
-def working_size(photos: Photos, device: str, encoder: Encoder, wanted: int = 0) -> int:
-    """The image size for an encoder that takes any size. ``wanted`` is the user's setting, or 0. On a CPU it is that of
-    the photos, but small ones are enlarged."""
-    if wanted:
-        return wanted
+def working_size(photos: Photos, device: str, encoder: Encoder) -> int:
+    """The image size for an encoder that takes any size. On a CPU it is that of the photos, but small ones are
+    enlarged."""
     if device != "cpu" or photos.side >= encoder.image_size:
         return encoder.image_size
     return min(max(-(-photos.side // 32) * 32, ENLARGED), encoder.image_size)
@@ -181,7 +164,7 @@ def wanted_size(settings: Sequence[str], encoder: Encoder) -> int:
     size = int(typed)
     if size > encoder.image_size and not encoder.any_size:
         own = f"{encoder.name} takes images of {encoder.image_size} x {encoder.image_size} only"
-        raise ValueError(f"image_size is {size}, but {own}. Leave it out, or use efficientnet-lite0, which takes any.")
+        raise ValueError(f"image_size is {size}, but {own}. Leave it out, or use efficientnet-lite0.")
     return size
 
 
@@ -214,8 +197,7 @@ def choose_with_start(
     """A recipe for these photos with the user's method and settings, and the start to train for it below ``out``, if
     any. A start that the user names decides the network and the image size, unless these are set too."""
     if encoder is not None and encoder.may_read_text and has_text_side(encoder.source):
-        # From few labels, a classifier that begins with the class names is far better than one that does not: Lin et
-        # al., Multimodality helps unimodality, 2023. What the user sets comes later, and counts.
+        # Far better from few labels: Lin et al., Multimodality helps unimodality, 2023. What the user sets counts more.
         settings = ["first_classifier=text", *settings]
 
     def of_user(chosen: Recipe) -> Recipe:
@@ -227,12 +209,18 @@ def choose_with_start(
     texts = split_assignments(settings)
     if named := texts.get("start"):
         if encoder is not None:
-            both = f"the encoder {encoder.source} or with the start {named}, and both are given"
+            both = f"the encoder {encoder.source} or with the start {named}"
             raise ValueError(f"the network can begin with {both}. Leave out --encoder, or --set start.")
         run = Run(out or Path("runs") / photos.folder.resolve().name)
-        begun = run if resume and run.config_path.exists() else None
-        recipe = of_user(choose(photos, device, None, _trained(named, begun)))
-        if begun is None:  # raise where the start has trained another network, before a run folder is begun
+        begun = resume and run.config_path.exists()
+        try:
+            trained = trained_network(named)
+        except ValueError:  # a run that is resumed does not need the folder of its start
+            if not begun:
+                raise
+            trained = network_of(run.recipe())
+        recipe = of_user(choose(photos, device, None, trained))
+        if not begun:  # raise where the start has trained another network, before a run folder is begun
             with torch.random.fork_rng(devices=[]):
                 network = recipe.network.build("network", num_classes=2, channels=3)
             first_weights(recipe.start, network.state_dict())
@@ -247,8 +235,7 @@ def choose_with_start(
     if named == "" or encoder is not None or not learns_labels or not starts_by_itself(photos, device):
         return alone, None
     start = automatic_start(photos, device)
-    trained = TrainedNetwork(start.network.name, start.network.settings, 3, start.image_size)
-    recipe = of_user(choose(photos, device, None, trained))
+    recipe = of_user(choose(photos, device, None, network_of(start)))
     recipe = replace(recipe, start=str((out or Path("runs") / recipe.name) / START_FOLDER))
     # The user may have set another network, or what images look like.
     same = {name: getattr(recipe, name) for name in ("network", "image_size", "stream", "flip", "seed")}
@@ -262,15 +249,8 @@ def fine_tunes_by_itself(photos: Photos, device: str, encoder: Encoder, settings
     return device == "cuda" and small and not of_frozen and photos.unlabeled > 0 and photos.features is None
 
 
-def _trained(start: str, begun: Run | None) -> TrainedNetwork | None:
-    """The network of a start. If its folder is gone, a run that is resumed uses its own network."""
-    try:
-        return trained_network(start)
-    except ValueError:
-        if begun is None:
-            raise
-        recipe = begun.recipe()
-        return TrainedNetwork(recipe.network.name, recipe.network.settings, 3, recipe.image_size)
+def network_of(recipe: Recipe) -> TrainedNetwork:
+    return TrainedNetwork(recipe.network.name, recipe.network.settings, 3, recipe.image_size)
 
 
 def start_name(folder: Path) -> str:
@@ -283,7 +263,7 @@ def choose_start(photos: Photos, device: str) -> Recipe:
     means of most of them are tested on the others."""
     base = start_for(len(photos.labels), device)
     least = find("network", base.network.name).least_side
-    side, check = max(min(photos.side, LARGEST_SIDE.get(device, LARGEST_SIDE["cuda"])), least), check_for(photos)
+    side, check = max(min(photos.side, largest_side(device)), least), check_for(photos)
     given: dict[str, Any] = {**photos.protocol, "labeled_also_unlabeled": True}
     given |= {"folds": check.folds, "fold": 0} if check.folds else {}
     return replace(
@@ -293,7 +273,7 @@ def choose_start(photos: Photos, device: str) -> Recipe:
         data=str(photos.folder),
         protocol=Choice("given", given) if photos.classes else Choice("no-labels"),
         image_size=side,
-        stream=is_large(photos, side),
+        stream=len(photos.labels) * 3 * side**2 > MEMORY,
     )
 
 

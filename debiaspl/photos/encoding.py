@@ -4,15 +4,11 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
-import torch
-
-from debiaspl.data import UNLABELED, ImageSet
 from debiaspl.data.lazy import Progress, left_in_files
 from debiaspl.data.listing import Listing
-from debiaspl.data.manifest import read_manifest, run_on_ray, stored_for
+from debiaspl.data.manifest import read_manifest, run_on_ray
 from debiaspl.data.open import list_place
-from debiaspl.data.shards import holds_shards
-from debiaspl.deploy.next import Pool
+from debiaspl.deploy.next import Pool, SeenPool
 from debiaspl.encoders import features_of, load_encoder
 from debiaspl.encoders.encoding import Encoding, Part
 from debiaspl.encoders.feature_folder import FEATURES, FeatureFolder
@@ -29,19 +25,17 @@ class PhotoEncoding:
 
     def __init__(self, listing: Listing, name: str | None, device: str, folder: Path = FOLDER) -> None:
         """Without a name it is the encoder that ``train`` uses without one."""
-        stored = stored_for(folder)
-        side = stored.side if stored else median_side(listing)
+        side = median_side(listing, folder)
         photos = Photos(listing.root, None, listing.labels, listing.classes, side, features=folder)
         encoder = encoder_or_none(photos, device, name)
         if encoder is None:
             raise ValueError("an encoder is needed. Name one: --encoder, or: pip install 'debiaspl[encoders]'.")
-        self.place, self.encoder = listing.root, encoder.to(device)
-        self.images: ImageSet = left_in_files(listing, min(photos.side, self.encoder.image_size))
-        self.folder = folder
+        self.place, self.encoder, self.folder = listing.root, encoder.to(device), folder
+        self.images = left_in_files(listing, min(side, encoder.image_size))
 
-    def pool(self, rows: Sequence[int], watch: Progress) -> tuple[list[int], Pool, dict[int, str]]:
-        """Those of these photos that can be read, with their features; and why others cannot. ``watch`` is called with
-        the number of photos done and the total; if it raises, what is done is kept."""
+    def pool(self, rows: Sequence[int], watch: Progress) -> SeenPool:
+        """The features of these photos. ``watch`` is called with the number of photos done and the total; if it raises,
+        what is done is kept."""
         values, skipped = features_of(self.images.select(rows), self.encoder, self.folder, watch)
         read = [place for place in range(len(rows)) if place not in skipped]
         return [rows[place] for place in read], Pool(values[read]), {rows[at]: why for at, why in skipped.items()}
@@ -61,22 +55,18 @@ def file_encoder(place: Path, name: str, size: tuple[int, int], folder: Path, ha
     """A function that completes one file of a folder of features, anywhere: ``place`` are the photos or shards, and
     ``size`` is their side and that of the images inside the encoder."""
     encoder = load_encoder(name, image_size=size[1]).to(find_device(None))
-    whole = list_place(place) if holds_shards(place) else None
-    position = {} if whole is None else {name: number for number, name in enumerate(whole.files)}
+    images = left_in_files(list_place(place), size[0])
+    position = {name: number for number, name in enumerate(images.ids)}
+    manifest = FeatureFolder.of(folder, encoder, images.images.shape[1:]).path
 
     def complete(number: int) -> None:
-        kept = FeatureFolder.of(folder, encoder, (3, size[0], size[0]))
-        names = read_manifest(kept.path)[number]
-        if whole is None:
-            images = left_in_files(Listing(place, names, torch.full((len(names),), UNLABELED), (), ()), size[0])
-        else:
-            images = left_in_files(whole, size[0]).select([position[name] for name in names if name in position])
-        Encoding(images, encoder, folder, half=half).complete(number)
+        own = [position[name] for name in read_manifest(manifest)[number] if name in position]
+        Encoding(images.select(own), encoder, folder, half=half).complete(number)
 
     return complete
 
 
-def about_kept(folder: Path = FOLDER) -> str:
+def about_kept(folder: Path) -> str:
     """Where features are kept, and how large they are, as a sentence."""
     size = sum(file.stat().st_size for file in folder.glob("*/*") if file.is_file())
     return f"Features are in {folder} ({size / 1e6:,.1f} MB), where debiaspl train finds them; it may be deleted."

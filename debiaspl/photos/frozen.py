@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor
 
 from debiaspl._measures import Cells
 from debiaspl.data import GivenLabels
@@ -14,7 +13,6 @@ from debiaspl.data.label_table import read_label_table
 from debiaspl.deploy import SavedModel
 from debiaspl.deploy.shares import SavedShares
 from debiaspl.encoders import Encoder
-from debiaspl.encoders.feature_folder import FEATURES
 from debiaspl.features.crosscheck import Candidate, choose, compared, crosscheck
 from debiaspl.features.estimate import twins
 from debiaspl.features.fit import Fitted, TableTask, fit_recipe
@@ -27,13 +25,13 @@ from debiaspl.features.run import (
     unmeasured,
 )
 from debiaspl.features.shares import PHOTOS, count_shares
-from debiaspl.photos.check import TRAINED_WITH, Check, Outcome, cross_check, methods_to_compare
+from debiaspl.photos.check import Check, Outcome, cross_check, methods_to_compare
 from debiaspl.training import Recipe, Run
 from debiaspl.training.evaluate import Ending, timing
 
 
 def train_frozen(
-    recipe: Recipe, encoder: Encoder, out: Path, resume: bool, resume_command: str, features: Path | None = None
+    recipe: Recipe, encoder: Encoder, out: Path, resume: bool, resume_command: str, features: Path
 ) -> Outcome:
     """Fit the classifier of ``encoder``, and check it beside the models that it is compared with. A run that was
     stopped finds the photos that it has encoded, and a finished one is not repeated."""
@@ -44,21 +42,19 @@ def train_frozen(
     images = protocol.read(recipe.data, recipe.image_size, stream=True)
     refuse_for_frozen(recipe, images)
     with run.begin(recipe):
-        folder = features or out.resolve().parent / FEATURES
-        encoded = encode_images(images, encoder, folder, recipe.name, resume_command)
+        encoded = encode_images(images, encoder, features, recipe.name, resume_command)
         images, check = encoded.images, cross_check(encoded.images.counts())
         table = Path(protocol.table) if protocol.table else Path(recipe.data) / "labels.csv"
-        rows = read_label_table(table, protocol.columns)[0] if table.is_file() else ()
+        rows = read_label_table(table, protocol.columns) if table.is_file() else ()
         how = {row.name: row.asked for row in rows if row.asked}
         candidates, chosen, fitted = _fitted(recipe, encoded, check, [how.get(name, "") for name in images.ids if how])
         ending = _ending(candidates, chosen, fitted, encoded, check)
         ending.more["timing"] = timing(time.monotonic() - began, torch.device("cpu"))
         results = save_fit(run, recipe, encoded, fitted, ending)
-    network, (high, wide) = encoded.model(fitted), images.images.shape[2:]
+    network, (high, wide) = encoded.model(fitted).to(next(encoder.parameters()).device), images.images.shape[2:]
     shares = results.get("shares")
     saved = shares and SavedShares.of({**shares, "temperature": fitted.temperature}, images.num_classes)
-    model = SavedModel(network, images.classes, images.channels, (high, wide), saved)
-    return replace(_outcome(results), model=model)
+    return replace(_outcome(results), model=SavedModel(network, images.classes, images.channels, (high, wide), saved))
 
 
 def _fitted(
@@ -76,13 +72,12 @@ def _fitted(
         if chosen.calibrated is not None and fitted.shares is not None and fitted.shares.weight:
             fitted = replace(fitted, temperature=chosen.calibrated.temperature)
         return candidates, chosen, fitted
-    fits = {name: fit_recipe(one, table, task) for name, one in recipes.items()}
-    known = (images.labels >= 0).nonzero().flatten()
-    candidates = [
-        compared(name, fitted.predict(table.features)[1], images.labels, known, images.num_classes, images.ids)
-        for name, fitted in fits.items()
-    ]
-    return candidates, candidates[-1], fits[candidates[-1].name]
+    known, candidates = (images.labels >= 0).nonzero().flatten(), []
+    for name, one in recipes.items():  # the last is the recipe itself
+        fitted = fit_recipe(one, table, task)
+        said = fitted.predict(table.features)[1]
+        candidates.append(compared(name, said, images.labels, known, images.num_classes, images.ids))
+    return candidates, candidates[-1], fitted
 
 
 def _ending(
@@ -90,17 +85,12 @@ def _ending(
 ) -> Ending:
     images, found = encoded.images, unmeasured(encoded, fitted)
     known = (images.labels >= 0).nonzero().flatten()
+    predicted = torch.bincount(found.label, minlength=images.num_classes)
     copies = twins(encoded.table.rows, known, images.labels[known])
-    kind, how = "none", TRAINED_WITH
-    if check.folds:
-        kind = "cross-check"
-        how = f"cross-checked: each label was predicted by one of {check.folds} models that did not learn from it"
     more: dict[str, Any] = {
         "check": {
-            "kind": kind,
-            "folds": check.folds,
-            "labels": check.labels,
-            "predicted": torch.bincount(found.label, minlength=images.num_classes).tolist(),
+            **check.facts(),
+            "predicted": predicted.tolist(),
             "right": sorted(chosen.right_files),
             "mistakes": [list(one) for one in chosen.mistakes],
             "copies": [[images.ids[one.row], int(images.labels[one.row]), one.other] for one in copies],
@@ -118,40 +108,24 @@ def _ending(
     }
     if fitted.prior is not None:
         more["prior"] = fitted.prior.tolist()
-    if fitted.shares is not None:
-        more["shares"] = _shares(fitted, images.labels, found.label)
+    if (shares := fitted.shares) is not None:
+        low, high = shares.interval()
+        parts = {"estimate": shares.estimate, "error": shares.error, "low": low, "high": high}
+        parts |= {"labels": count_shares(images.labels[known], images.num_classes), "counts": predicted}
+        numbers = {name: part.tolist() for name, part in parts.items()}
+        more["shares"] = {"optimise": fitted.recipe.optimise, "weight": shares.weight, **numbers}
     if fitted.temperature != 1 and chosen.calibrated is not None:
         more["calibration"] = asdict(chosen.calibrated)
-    return Ending(chosen.confusion, how, found.to_csv(), more=more)
-
-
-def _shares(fitted: Fitted, labels: Tensor, predicted: Tensor) -> dict[str, Any]:
-    """The estimated class shares of the unlabeled photos, beside those of the labels and the predictions of all
-    photos, which other folders are compared with."""
-    shares, size = fitted.shares, fitted.network.head.out_features
-    assert shares is not None
-    low, high = shares.interval()
-    parts = {"estimate": shares.estimate, "error": shares.error, "low": low, "high": high}
-    return {
-        "optimise": fitted.recipe.optimise,
-        "weight": shares.weight,
-        **{name: part.tolist() for name, part in parts.items()},
-        "labels": count_shares(labels[labels >= 0], size).tolist(),
-        "counts": torch.bincount(predicted, minlength=size).tolist(),
-    }
+    return Ending(chosen.confusion, check.how, found.to_csv(), more=more)
 
 
 def _outcome(results: dict[str, Any]) -> Outcome:
     """What was measured, from the results of a run."""
-    check, optimise = results["check"], results["recipe"].get("optimise") or PHOTOS
+    optimise, size = results["recipe"].get("optimise") or PHOTOS, len(results["recall"])
+    checked = results["check"]["candidates"]
     candidates = tuple(
-        Candidate(
-            one["name"],
-            Cells.from_json(one["confusion"], len(results["recall"])),
-            frozenset(one["right"]),
-            optimise=optimise,
-        )
-        for one in check["candidates"]
+        Candidate(one["name"], Cells.from_json(one["confusion"], size), frozenset(one["right"]), optimise=optimise)
+        for one in checked
     )
-    chosen = next(one for one, said in zip(candidates, check["candidates"], strict=True) if said["chosen"])
-    return Outcome(candidates, Check(check["folds"], True, check["labels"]), chosen, results)
+    chosen = next(one for one, known in zip(candidates, checked, strict=True) if known["chosen"])
+    return Outcome(candidates, Check.of(results), chosen, results)

@@ -16,15 +16,16 @@ from debiaspl.data import UNLABELED, GivenLabels, ImageSet, NoLabels, Task
 from debiaspl.deploy.saved import hand_out
 from debiaspl.features.begin import begin
 from debiaspl.features.crosscheck import SUPERVISED, Candidate, choose
-from debiaspl.photos.check import TRAINED_WITH, Check, Outcome, check_for, cross_check, methods_to_compare
+from debiaspl.photos.check import Check, Outcome, check_for, cross_check, methods_to_compare, with_fold
 from debiaspl.photos.choose import START_FOLDER
 from debiaspl.photos.survey import Photos
-from debiaspl.training import Choice, Interrupted, Recipe, Run, RunError
-from debiaspl.training.classifier import refuse_random_features
+from debiaspl.training import Interrupted, Recipe, Run, RunError
+from debiaspl.training.classifier import RANDOM, refuse_random_features
 from debiaspl.training.evaluate import Ending, Evaluation, Predict, on_the_test_set
 from debiaspl.training.log import ProgressLine
 from debiaspl.training.loop import RunOptions, train_as
 from debiaspl.training.method import method_of
+from debiaspl.training.tasks import task_of
 
 CHECKS, FROZEN = "check", "frozen"
 """Folders of the folds and of the fit of a frozen encoder, below that of the run."""
@@ -34,22 +35,25 @@ def train_networks(
     recipe: Recipe,
     check: Check,
     out: Path,
-    resume: bool,
     options: RunOptions,
     start: Recipe | None = None,
     first: Callable[..., Outcome] | None = None,
 ) -> Outcome:
     """Train the recipe into ``out``, the supervised baseline into ``out/supervised`` and, where labels are
-    cross-checked, a run for each fold into ``out/check``. Runs that have ended are not repeated. Where they begin with
-    a ``start`` of their own, that is trained first, into ``out/start``; ``first`` fits the frozen encoder, which they
-    fine-tune, into ``out/frozen``. Where the fit or the baseline is significantly better on the labels, it is used; and
-    the fit where class shares are certainly uneven, which fine-tuning does not know."""
-    refuse_random_features(recipe)
-    run = Run.at(out, recipe, resume)
+    cross-checked, a run for each fold into ``out/check``. A ``start`` of their own is trained before, into
+    ``out/start``; ``first`` fits the frozen encoder, which they fine-tune, into ``out/frozen``. Where the fit or the
+    baseline is significantly better on the labels, it is used; and the fit where class shares are certainly uneven,
+    which fine-tuning does not know. Runs that have ended are not repeated."""
+    if recipe.first_classifier != RANDOM:
+        refuse_random_features(recipe)
+    run = Run.at(out, recipe, options.resume)
+    options = replace(options, resume=True)  # of the runs below it
     ended = run.results()
     images = None if ended else read_photos(recipe)
-    if check.all_in_turn:
-        check = _with_what_was_read(check, images, ended)
+    if ended is not None:
+        check = Check.of(ended)
+    elif images is not None and check.all_in_turn:
+        check = cross_check(images.counts())  # of the photos that could be read, so that no fold is without labels
     with run.begin(recipe):
         pass  # its config.json claims the folder before anything lies below it
     methods = {("" if one is recipe else name): one for name, one in methods_to_compare(recipe, frozen=False).items()}
@@ -82,16 +86,10 @@ def fold_name(recipe: Recipe, fold: int) -> str:
     return re.sub(r"[^\w+.-]+", "-", f"{method_of(recipe)}-fold{fold}".lower()).strip("-")
 
 
-def count_runs(recipe: Recipe, check: Check) -> int:
-    """The number of runs: a final one and those of the folds, for every candidate."""
-    return len(methods_to_compare(recipe, frozen=False)) * (1 + (check.folds if check.all_in_turn else 0))
-
-
 def _numbered(runs: Sequence[tuple[Recipe, str]], options: RunOptions, before: str) -> Iterator[RunOptions]:
     """The options of each run: its number for the progress line, and what comes after it, in its steps."""
     for number, (one, fold) in enumerate(runs, 1):
-        told = f"run {number} of {len(runs)} ({method_of(one)}{fold})" if len(runs) > 1 else ""
-        part = f"{before}{told or method_of(one)}" if before else told
+        part = f"{before}run {number} of {len(runs)} ({method_of(one)}{fold})"
         left = sum(_images(later) for later, _ in runs[number:])
         yield replace(options, part=part, after=left * one.steps / _images(one))
 
@@ -109,9 +107,10 @@ def _trained(
     parts = []
     for fold in range(check.folds) if check.all_in_turn else ():
         below = out / CHECKS / fold_name(recipe, fold)
-        part = _with_fold(recipe, check.folds, fold)
+        part = with_fold(recipe, check.folds, fold)
         parts.append(train_as(replace(next(numbered), end=_end_of_fold), part, below, images, begin))
-        _check_labels(parts[-1], part, images, out)
+        if images is not None:
+            _check_labels(parts[-1], part, images, out)
         # The models of folds are not needed, and may be large.
         (below / "model.safetensors").unlink(missing_ok=True)
         shutil.rmtree(below / "checkpoint", ignore_errors=True)
@@ -120,8 +119,8 @@ def _trained(
 
 def read_photos(recipe: Recipe) -> ImageSet:
     """Read all photos once, for all runs."""
-    no_labels = recipe.protocol.name == "no-labels"
-    protocol = NoLabels() if no_labels else GivenLabels(**recipe.protocol.settings)
+    given = recipe.protocol.name == "given"
+    protocol = GivenLabels(**recipe.protocol.settings) if given else NoLabels()
     with ProgressLine(f"{recipe.name}, reading:", 0, 0, unit="image") as line:
 
         def show(done: int, total: int) -> None:
@@ -131,37 +130,14 @@ def read_photos(recipe: Recipe) -> ImageSet:
         return protocol.read(recipe.data, recipe.image_size, recipe.stream, progress=show)
 
 
-def _with_what_was_read(check: Check, images: ImageSet | None, ended: dict[str, Any] | None) -> Check:
-    """The check for the photos that could be read, so that no fold is without labels."""
-    if images is not None:
-        return cross_check(images.counts(), max(check.folds, 2))
-    told = (ended or {}).get("check", {})
-    return replace(check, folds=told.get("folds", check.folds), labels=told.get("labels", check.labels))
-
-
-def _check_labels(results: dict[str, Any], recipe: Recipe, images: ImageSet | None, out: Path) -> None:
+def _check_labels(results: dict[str, Any], recipe: Recipe, images: ImageSet, out: Path) -> None:
     """Raise where a fold that ended before a stop was trained with other labels."""
-    if images is None:
-        return
     bad = set(results.get("skipped", ()))
-    known = Task.of_given(images, GivenLabels(**recipe.protocol.settings), recipe.seed, recipe.validation).labeled
+    known = task_of(recipe, images).labeled
     read = known.select([place for place, name in enumerate(known.ids) if name not in bad])
     # Unreadable files that are streamed are found only during training, so they are counted in its labels.
     if results["labels"] not in (read.counts(), known.counts()):
-        what = f"the labels have changed since {out} was started, and a part of it has ended with the old ones"
-        raise RunError(f"{what}. Start another run: --out.")
-
-
-def with_check(recipe: Recipe, check: Check) -> Recipe:
-    """The recipe of the run itself, with the labels that it holds out."""
-    return recipe if check.all_in_turn else _with_fold(recipe, check.folds, 0)
-
-
-def _with_fold(recipe: Recipe, folds: int, fold: int) -> Recipe:
-    if not folds:
-        return recipe
-    settings = {**recipe.protocol.settings, "folds": folds, "fold": fold}
-    return replace(recipe, protocol=Choice(recipe.protocol.name, settings))
+        raise RunError(f"the labels have changed since {out} was started. Start another run: --out.")
 
 
 def _confusion(results: dict[str, Any]) -> Cells:
@@ -169,9 +145,10 @@ def _confusion(results: dict[str, Any]) -> Cells:
 
 
 def _end_of_fold(predict: Predict, task: Task) -> Ending:
-    """The usual results, and which labels were predicted right, to compare models label by label."""
-    found, usual = predict(task.test), on_the_test_set(predict, task)
-    return replace(usual, more={**usual.more, "check": {"kind": "fold", "right": _right(found)}})
+    """With the labels that were predicted right, to compare models label by label."""
+    found, how = predict(task.test), "the averaged weights after the last step, on the labels of the fold"
+    more = {"check": {"kind": "fold", "right": _right(found)}}
+    return Ending(found.confusion, how, found.to_csv(), frozenset(found.skipped), more)
 
 
 def _right(found: Evaluation) -> list[str]:
@@ -185,22 +162,15 @@ def _end(check: Check, parts: list[dict[str, Any]], predict: Predict, task: Task
     hidden = replace(labeled.without_labels(), truth=torch.full_like(labeled.truth, UNLABELED))
     found = predict(replace(task, labeled=hidden).every_image())
     predicted = torch.bincount(found.label, minlength=labeled.num_classes).tolist()
-    right: list[str] = []
     if parts:
         confusion = Cells.sum([_confusion(part) for part in parts])
-        how = f"cross-checked: each label was predicted by one of {check.folds} runs that did not learn from it"
         right = sorted(name for part in parts for name in part["check"]["right"])
-    elif check.folds:
-        held_out = predict(task.test)
-        confusion, right = held_out.confusion, _right(held_out)
-        how = "the model of this run, on labels that were held out from it"
     else:
-        confusion = predict(task.test).confusion
-        how = TRAINED_WITH
-    kind = "none" if not check.folds else "cross-check" if parts else "held-out"
-    told = {"kind": kind, "folds": check.folds, "labels": check.labels, "predicted": predicted, "right": right}
-    more = {"check": told, "learned_from": list(task.labeled.ids)}
-    return Ending(confusion, how, found.to_csv(), frozenset(found.skipped), more)
+        measured = predict(task.test)
+        confusion, right = measured.confusion, _right(measured) if check.folds else []
+    checked = {**check.facts(), "predicted": predicted, "right": right}
+    more = {"check": checked, "learned_from": list(task.labeled.ids)}
+    return Ending(confusion, check.how, found.to_csv(), frozenset(found.skipped), more)
 
 
 def train_start(photos: Photos, recipe: Recipe, out: Path, options: RunOptions) -> dict[str, Any]:
@@ -214,5 +184,5 @@ def _end_of_start(check: Check, predict: Predict, task: Task) -> Ending:
     found = on_the_test_set(predict, task)
     if not check.folds:
         return found
-    more = {"check": {"kind": "held-out", "folds": check.folds, "labels": len(task.test)}}
+    more = {"check": {**check.facts(), "kind": "held-out", "labels": len(task.test)}}
     return replace(found, evaluated="the averaged weights after the last step, on held-out labels", more=more)

@@ -2,19 +2,21 @@
 refused before training, unless the user allows them."""
 
 import re
-from dataclasses import dataclass, replace
+from collections import Counter
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
 import torch
 from torch import Tensor
 
+from debiaspl._printable import counted
 from debiaspl.data import UNLABELED, DataError
 from debiaspl.data.decode import BadImage, open_image
 from debiaspl.data.label_table import USUAL, Columns
-from debiaspl.data.listing import Listing, list_folder, list_images
+from debiaspl.data.listing import TABLE, Listing, list_folder, list_images
 from debiaspl.data.manifest import stored_for
-from debiaspl.data.text import counted, means_no_value, shown
+from debiaspl.data.text import UNLABELED_NAME, means_no_value, shown
 
 FEWEST_IMAGES = 10
 LOOKED_AT = 32
@@ -41,17 +43,15 @@ class Photos:
     columns: Columns = USUAL
     folders: bool = False
     """Whether class folders are labels too, for photos without a label in the table."""
-    passed_over: tuple[str, ...] = ()
-    """Photos in a folder named like a class, without a label in the table."""
     features: Path | None = None
     """Where their features are kept; by default beside the run."""
 
     @property
     def protocol(self) -> dict[str, str | bool]:
         """Settings of ``GivenLabels`` that find these labels again."""
-        given = {"table": self.table, "file_column": self.columns.file, "label_column": self.columns.label}
-        found: dict[str, str | bool] = {name: str(value) for name, value in given.items() if value}
-        return found | {"folders": True} if self.folders else found
+        table = "" if self.table is None else str(self.table)
+        names = {"file_column": self.columns.file, "label_column": self.columns.label}
+        return {name: value for name, value in {"table": table, **names, "folders": self.folders}.items() if value}
 
     @property
     def counts(self) -> list[int]:
@@ -65,32 +65,16 @@ class Photos:
         """Images, labels and classes, in a line."""
         if not self.classes:
             return f"{len(self.labels):,} images without labels."
-        counts = self.counts
-        rarest = min(range(len(counts)), key=counts.__getitem__)
-        even = len(set(counts)) == 1
-        spread = f"{counts[0]:,} of each" if even else f"rarest: {self.classes[rarest]} ({counts[rarest]})"
+        counts, least = self.counts, min(self.counts)
+        even, rarest = max(counts) == least, self.classes[counts.index(least)]
+        spread = f"{least:,} of each" if even else f"rarest: {rarest} ({least})"
         return f"{len(self.labels):,} images, {sum(counts):,} labels, {len(counts)} classes; {spread}."
 
     def each_class(self) -> str:
         """The classes with their labels, in a line, so that the user notices a wrong one."""
-        named = [repr(name) if "," in name else name for name in self.classes]
-        told = [f"{name} {count:,}" for name, count in zip(named, self.counts, strict=True)]
-        return f"Classes: {shown(told, limit=30)}."
-
-    def with_count(self, name: str) -> str:
-        """A class with its number of labels, for a message."""
-        count = self.counts[self.classes.index(name)]
-        return f"{name!r} ({count:,} photo{'' if count == 1 else 's'})"
-
-    @property
-    def source(self) -> Path:
-        """Where the labels come from: a table, or the folder with a folder for each class."""
-        beside = self.folder / "labels.csv"
-        return self.table or (beside if beside.is_file() else self.folder)
-
-    @property
-    def in_folders(self) -> bool:
-        return self.source == self.folder
+        pairs = zip(self.classes, self.counts, strict=True)
+        named = [f"{repr(name) if ',' in name else name} {count:,}" for name, count in pairs]
+        return f"Classes: {shown(named, limit=30)}."
 
 
 def survey(
@@ -107,10 +91,15 @@ def survey(
     if folders not in (None, "use", "ignore"):
         raise ValueError(f"folders is {folders!r}, expected use or ignore.")
     use = folders == "use"
-    photos = _surveyed(list_folder(folder, table, columns=columns, folders=use), table, columns, use)
-    stored = stored_for(features)
-    photos = replace(photos, features=features, side=stored.side if stored else photos.side)
-    _refuse_doubtful(photos, folders, allow_names)
+    listing = list_folder(folder, table, columns=columns, folders=use)
+    if listing.passed_over and folders != "ignore":
+        named = shown(sorted({file.split("/")[0] for file in listing.passed_over}))
+        found = f"{counted(len(listing.passed_over), 'photo')} in folders named like its classes: {named}"
+        todo = "If these folders are labels too: --folders use, else --folders ignore (in Python folders=...)"
+        raise DataError(f"{table or folder / TABLE} gives no label to {found}. {todo}.")
+    photos = _surveyed(listing, table, columns, use, features)
+    if not allow_names:
+        _refuse_doubtful(photos)
     return photos
 
 
@@ -118,31 +107,36 @@ def survey_for_start(folder: Path, table: Path | None, columns: Columns = USUAL,
     """The same for features that are learned without labels: none are needed, and two or more classes are kept, from a
     table, or from folders where all images lie in class folders. ``no_labels`` looks at neither."""
     if no_labels:
-        return _surveyed(list_images(folder), None)
-    if table is not None or columns != USUAL or (folder / "labels.csv").is_file():
+        return _surveyed(list_images(folder))
+    if table is not None or columns != USUAL or (folder / TABLE).is_file():
         return _surveyed(list_folder(folder, table, columns=columns, needs_classes=False), table, columns)
     try:
-        return _surveyed(list_folder(folder), None)
+        return _surveyed(list_folder(folder))
     except DataError:  # not a folder for each class; is it one of images?
-        return _surveyed(list_images(folder), None)
+        return _surveyed(list_images(folder))
 
 
-def _surveyed(listing: Listing, table: Path | None, columns: Columns = USUAL, folders: bool = False) -> Photos:
-    folder = listing.root
+def _surveyed(
+    listing: Listing,
+    table: Path | None = None,
+    columns: Columns = USUAL,
+    folders: bool = False,
+    features: Path | None = None,
+) -> Photos:
     if len(listing.files) < FEWEST_IMAGES:
-        found = f"{folder} holds {len(listing.files)} images, expected {FEWEST_IMAGES} or more"
+        found = f"{listing.root} holds {len(listing.files)} images, expected {FEWEST_IMAGES} or more"
         raise DataError(f"{found}. Add photos without a label too: most of what is learned comes from them.")
-    side, passed_over = median_side(listing), listing.passed_over
-    return Photos(folder, table, listing.labels, listing.classes, side, columns, folders, passed_over)
+    side = median_side(listing, features)
+    return Photos(listing.root, table, listing.labels, listing.classes, side, columns, folders, features)
 
 
-def median_side(listing: Listing) -> int:
-    """The median shorter side of some of these photos, in pixels."""
-    if features := stored_for(listing.root):
-        return features.side
+def median_side(listing: Listing, features: Path | None) -> int:
+    """The median shorter side of some of these photos, in pixels, or of those that the features were computed of."""
+    if stored := stored_for(features) or stored_for(listing.root):
+        return stored.side
     some = range(0, len(listing.files), max(len(listing.files) // LOOKED_AT, 1))
-    stored, names = listing.stored, listing.files
-    sides = [side for n in some if (side := _side(stored.read(n) if stored else listing.root / names[n]))]
+    files, names = listing.stored, listing.files
+    sides = [side for n in some if (side := _side(files.read(n) if files else listing.root / names[n]))]
     if not sides:
         raise DataError(f"none of {len(some)} images of {listing.root} that were tried can be read.")
     return int(median(sides))
@@ -155,52 +149,24 @@ def _side(image: Path | bytes) -> int | None:
         return None
 
 
-def _refuse_doubtful(photos: Photos, folders: str | None, allow_names: bool) -> None:
-    """Raise for classes that are likely a mistake, and for labels that would be lost."""
-    if not allow_names and (doubt := _alike(photos) or _joined(photos) or _waiting(photos)):
-        raise DataError(f"{photos.source} has {doubt}, allow it: --allow-names, or allow_names=True in Python.")
-    if folders != "ignore" and photos.passed_over:
-        named = shown(sorted({file.split("/")[0] for file in photos.passed_over}))
-        found = f"{counted(photos.passed_over, 'photo')} in folders named like its classes: {named}"
-        todo = "If these folders are labels too: --folders use; if only the table counts: --folders ignore"
-        raise DataError(f'{photos.source} gives no label to {found}. {todo} (in Python: folders="use" or "ignore").')
+def _refuse_doubtful(photos: Photos) -> None:
+    """Raise for class names that are nearly always a mistake."""
+    classes, counts = set(photos.classes), dict(zip(photos.classes, photos.counts, strict=True))
+    spelled = Counter(map(_spelling, photos.classes))
+    alike = sorted((name for name in photos.classes if spelled[_spelling(name)] > 1), key=_spelling)
+    joined = [name for name in photos.classes if ({*_BETWEEN.split(name)} - {name}) & classes]
+    letters = {name: re.sub(r"[\W_]+", "", name.casefold()) for name in photos.classes}
+    waiting = [name for name in photos.classes if letters[name] in NOT_YET or means_no_value(name)]
+    for what, names, todo in (
+        ("differ only in capital letters or spaces", alike, "Write each class in one way"),
+        ("name several classes", joined, "Keep one of them, or no label"),
+        ("mean no label yet", waiting, f"Leave the label empty, or use the folder {photos.folder / UNLABELED_NAME}"),
+    ):
+        if names:
+            named = shown([f"{name!r} ({counts[name]:,})" for name in names], limit=NAMED)
+            allow = "or allow such names: --allow-names, in Python allow_names=True"
+            raise DataError(f"{photos.table or photos.folder} has classes that {what}: {named}. {todo}, {allow}.")
 
 
-def _alike(photos: Photos) -> str:
-    """Class names that differ only in capital letters and spaces: nearly always a typing mistake."""
-    spelled: dict[str, list[str]] = {}
-    for name in photos.classes:
-        spelled.setdefault(" ".join(name.casefold().split()), []).append(name)
-    groups = [group for group in spelled.values() if len(group) > 1]
-    if not groups:
-        return ""
-    named = "; ".join(" and ".join(map(photos.with_count, group)) for group in groups[:NAMED])
-    more = f"; and {len(groups) - NAMED} more" if len(groups) > NAMED else ""
-    how = "move the photos of one folder to the other and remove it" if photos.in_folders else "write one of them"
-    return f"class names that differ only in capital letters or spaces: {named}{more}. If they are one, {how}. If not"
-
-
-def _joined(photos: Photos) -> str:
-    """Names that are composed of other classes: two classes for one photo."""
-    joined, parts = [], set()
-    for name in photos.classes:
-        if own := {part for part in _BETWEEN.split(name) if part in photos.classes and part != name}:
-            joined.append(photos.with_count(name))
-            parts |= own
-    if not joined:
-        return ""
-    both = f"{shown(joined, limit=NAMED)} as well as {shown(sorted(parts), limit=2 * NAMED)}"
-    return f"{both}. If that is several classes for one photo, keep one of them, or no label. If it is a class"
-
-
-def _waiting(photos: Photos) -> str:
-    """Names of photos that have no label yet."""
-    waiting = [
-        photos.with_count(name)
-        for name in photos.classes
-        if re.sub(r"[\W_]+", "", name.casefold()) in NOT_YET or means_no_value(name)
-    ]
-    if not waiting:
-        return ""
-    how = f"rename the folder to {photos.folder / 'unlabeled'}" if photos.in_folders else "leave the label empty"
-    return f"the class {shown(waiting, limit=NAMED)}. If these photos have no label yet, {how}. If it is a class"
+def _spelling(name: str) -> str:
+    return " ".join(name.casefold().split())

@@ -17,9 +17,7 @@ Texts = list[str]
 
 def values_of(column: NDArray[Any], what: str, named: Sequence[str] = ()) -> Texts:
     """Class names or class numbers, as text. A whole number in floating point becomes that number, NaN means no value.
-
-    ``named`` are the classes if they are given: one of them may be a negative number.
-    """
+    One of the classes that are given, ``named``, may be a negative number."""
     if np.issubdtype(column.dtype, np.number):
         allowed = [float(name) for name in named if name.startswith("-") and name[1:].isdecimal()]
         allowed += [float(UNKNOWN)] if what == "truth" else []
@@ -73,7 +71,8 @@ def numbered(values: Texts, classes: tuple[str, ...], what: str) -> NDArray[np.i
     places = {name: place for place, name in enumerate(classes)}
     none = {value: UNKNOWN for value in NO_VALUE if value not in places}
     strange = sorted(set(values) - set(places) - set(none))
-    if strange and not set(values) & set(places) and all(_is_place(value, len(classes)) for value in strange):
+    are_places = all(one.isascii() and one.isdecimal() and int(one) < len(classes) for one in strange)
+    if strange and are_places and not set(values) & set(places):
         places, strange = {str(place): place for place in range(len(classes))}, []
     if strange:
         todo = "leave that of such images empty" if what == "truth" else "name all of them: --classes"
@@ -83,10 +82,6 @@ def numbered(values: Texts, classes: tuple[str, ...], what: str) -> NDArray[np.i
         )
     lookup = none | places
     return np.fromiter((lookup[value] for value in values), np.int64, len(values))
-
-
-def _is_place(value: str, classes: int) -> bool:
-    return value.isascii() and value.isdecimal() and int(value) < classes
 
 
 def parse_classes(text: str) -> tuple[str, ...]:

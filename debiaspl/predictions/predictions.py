@@ -1,6 +1,5 @@
 """Checked predictions, the input of the audit."""
 
-import difflib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -60,7 +59,11 @@ def predictions_from(raw: Raw, names: Names | None = None, classes: Sequence[str
     named = classes if classes is not None else raw.classes or ()
     columns = {what: _field(raw, names, what) for what in ("label", "truth")}
     if columns["label"] is None and scores is None:
-        raise PredictionsError(_no_label(raw))
+        raise PredictionsError(
+            f"{raw.origin} has the columns {listed([*raw.fields, *raw.matrices]) or 'none'}, expected 'label' (the "
+            "predicted class), or scores of each class (probability:CLASS, logit:CLASS). In CSV, separate columns by "
+            "commas. If one has another name: --column label=NAME."
+        )
     label, truth = (None if found is None else values_of(found, what, named) for what, found in columns.items())
     if label is not None and "" not in named:
         _refuse_missing(np.array([not text for text in label]))
@@ -97,16 +100,6 @@ def _field(raw: Raw, names: Names, role: str) -> NDArray[Any] | None:
         raise PredictionsError(f"{raw.origin} has no column {name!r} for the {role}.{others}")
     refuse_other_kinds(name, raw.fields[name])
     return raw.fields[name]
-
-
-def _no_label(raw: Raw) -> str:
-    found = listed([*raw.fields, *raw.matrices]) or "none"
-    candidates = difflib.get_close_matches("label", raw.fields, n=1) or list(raw.fields)
-    name = candidates[0] if candidates else "NAME"
-    return (
-        f"{raw.origin} has the columns {found}, expected 'label' (the predicted class), or a probability or logit of "
-        f"each class (probability:CLASS, logit:CLASS). If one has another name: --column label={name}."
-    )
 
 
 def _refuse_missing(missing: NDArray[np.bool_]) -> None:
@@ -153,19 +146,11 @@ def _confidence(raw: Raw, names: Names) -> NDArray[np.float64] | None:
     column = _field(raw, names, "confidence")
     if column is None:
         return None
-    try:
-        values = column.astype(np.float64)
-    except (TypeError, ValueError) as error:
-        wrong = [row for row, value in enumerate(column.tolist()) if not is_number(value)]
-        first = repr(str(column[wrong[0]])) if str(column[wrong[0]]).strip() else "empty"
-        raise PredictionsError(
-            f"the confidence in {rows_named(wrong)} is not a number (the first is {first}). Fill it in, leave the "
-            "column out, or use another: --column confidence=NAME."
-        ) from error
+    values = np.array([float(value) if is_number(value) else np.nan for value in column.tolist()])
     bad = np.flatnonzero(~((values >= 0) & (values <= 1)))
     if len(bad):
         raise PredictionsError(
-            f"the confidence in {rows_named(bad.tolist())} is not from 0 to 1 (the first is {values[bad[0]]:g}). "
-            "Divide percentages by 100, or use another column: --column confidence=NAME."
+            f"the confidence in {rows_named(bad.tolist())} is no number from 0 to 1 (the first is "
+            f"{str(column[bad[0]])!r}). Fill it in, divide percentages by 100, or use --column confidence=NAME."
         )
     return values

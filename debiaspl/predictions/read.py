@@ -5,13 +5,13 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from debiaspl._checks import extra
 from debiaspl.files import parse_json, unguarded
 from debiaspl.predictions.npz import read_npz
 from debiaspl.predictions.predictions import Predictions, predictions_from
@@ -34,9 +34,8 @@ if TYPE_CHECKING:
 PART_NUMBERS = 4_000_000
 """Numbers of JSON lines that are read at a time."""
 BYTES_OF_NUMBER = 4
-SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "bars"}
-"""Separators of other programs."""
 READ = "a .csv, .jsonl, .npz or .parquet file"
+NEEDS_PANDAS = "reading tables of predictions needs pandas: pip install 'debiaspl[audit]'."
 
 
 def read_predictions(path: Path, names: Names | None = None, classes: Sequence[str] | None = None) -> Predictions:
@@ -49,7 +48,11 @@ def read_predictions(path: Path, names: Names | None = None, classes: Sequence[s
         classes = classes_of_run(path) if classes is None else classes
         raw = replace(read_csv(_predictions_of_run(path), names), origin=str(path))
     else:
-        raw = _read_file(path, names)
+        size, reader = path.stat().st_size, READERS.get(path.suffix.lower())
+        if reader is None:
+            raise PredictionsError(f"{path} ends in {path.suffix or 'nothing'!r}, expected {READ}, or a run's folder.")
+        refuse_larger_than_memory(path, size)
+        raw = reader(path, names)
     for matrix in MATRICES:
         if matrix in names and matrix not in raw.matrices:
             found = listed([*raw.fields, *raw.matrices]) or "none"
@@ -67,22 +70,15 @@ def _labels_of_run(folder: Path, classes: int) -> NDArray[np.int64] | None:
     return counts if counts.shape == (classes,) and counts.dtype.kind == "i" and counts.sum() > 0 else None
 
 
-def _read_file(path: Path, names: Names) -> Raw:
-    if not path.exists():
-        raise PredictionsError(f"{path} does not exist, expected {READ}, or the folder of a run.")
-    reader = READERS.get(path.suffix.lower())
-    if reader is None:
-        raise PredictionsError(f"{path} ends in {path.suffix or 'nothing'!r}, expected {READ}, or the folder of a run.")
-    refuse_larger_than_memory(path, path.stat().st_size)
-    return reader(path, names)
-
-
 def read_csv(path: Path, names: Names) -> Raw:
     """Read a header and a row per prediction. Numbers of a matrix are float32; everything else stays text."""
-    pd = _pandas(path)
+    pd = extra("pandas", f"{path}: {NEEDS_PANDAS}")
     with _lines(path) as rows:
-        header = _checked(next(rows, []), path, names)
-        first = next(rows, None)
+        header, first = next(rows, []), next(rows, None)
+    if not header:
+        raise PredictionsError(f"{path} is empty, expected a header and one prediction per row.")
+    if twice := repeated(header):
+        raise PredictionsError(f"{path} has columns of the same name ({listed(twice)}), expected different ones.")
     if first is None:
         return Raw(str(path), {name: np.empty(0, object) for name in header})
     layout = Layout.of(dict(zip(header, first, strict=False)), names)
@@ -114,26 +110,14 @@ def _lines(path: Path) -> Iterator[Iterator[list[str]]]:
             raise PredictionsError(f"line {reader.line_num:,} of {path} is not CSV: {reason(error)}.") from error
 
 
-def _checked(header: list[str], path: Path, names: Names) -> list[str]:
-    """The column names, after checking that they are different and separated by commas."""
-    if not header:
-        raise PredictionsError(f"{path} is empty, expected a header and one prediction per row.")
-    other = next((mark for mark in SEPARATORS if mark in header[0]), None) if len(header) == 1 else None
-    if other is not None and header[0] != names.get("label"):
-        raise PredictionsError(f"{path} has columns separated by {SEPARATORS[other]}. Save it again with commas.")
-    if twice := repeated(header):
-        raise PredictionsError(f"{path} has columns of the same name ({listed(twice)}), expected different ones.")
-    return header
-
-
 def _explain(path: Path, header: list[str], layout: Layout) -> None:
     """Raise for the first row that has another number of cells, or no number where one is expected."""
     with _lines(path) as rows:
         next(rows)
         for number, row in enumerate(rows, 1):
             if len(row) != len(header):
-                found = f"row {number:,} of {path} has {len(row)} cells, expected {len(header)}"
-                raise PredictionsError(f"{found}. Put text with a comma in double quotes.")
+                found = f"row {number:,} of {path} has {len(row)} cells, expected {len(header)} ({listed(header, 3)})"
+                raise PredictionsError(f"{found}. Separate cells by commas; put text with a comma in double quotes.")
             for name, cell in zip(header, row, strict=True):
                 if name in layout.numbers and not is_number(cell):
                     raise PredictionsError(f"row {number:,} has {cell!r} in column {name!r}, expected a number.")
@@ -159,7 +143,7 @@ def read_jsonl(path: Path, names: Names) -> Raw:
 
 def _parts_of_lines(path: Path) -> Iterator["pd.DataFrame"]:
     """Tables of some lines each: numbers of JSON take many times the memory of those in an array."""
-    pd = _pandas(path)
+    pd = extra("pandas", f"{path}: {NEEDS_PANDAS}")
     rows: list[dict[str, Any]] = []
     numbers = 0
     with path.open(encoding="utf-8-sig", errors="surrogateescape") as file:
@@ -184,10 +168,8 @@ def _parts_of_lines(path: Path) -> Iterator["pd.DataFrame"]:
 
 def read_parquet(path: Path, names: Names) -> Raw:
     """Columns as in CSV; a matrix may also be one column of lists."""
-    pd = _pandas(path)
-    if find_spec("pyarrow") is None:
-        raise PredictionsError(f"{path}: reading Parquet needs pyarrow: pip install 'debiaspl[parquet]'.")
-    import pyarrow as pa
+    pd = extra("pandas", f"{path}: {NEEDS_PANDAS}")
+    pa = extra("pyarrow", f"{path}: reading Parquet needs pyarrow: pip install 'debiaspl[parquet]'.")
     import pyarrow.parquet as pq
 
     try:
@@ -222,7 +204,6 @@ def _raw(path: Path, table: "pd.DataFrame", layout: Layout, start: int = 0) -> R
 
 
 def _stack(cells: "pd.Series[Any]", keys: list[Any], name: str, start: int) -> NDArray[np.float32]:
-    """A column of lists, or of objects with these keys, as a matrix."""
     objects = bool(keys) and isinstance(keys[0], str)
     for row, cell in enumerate(cells, start + 1):
         kind = isinstance(cell, dict) if objects else isinstance(cell, list | np.ndarray)
@@ -288,30 +269,21 @@ READERS: dict[str, Callable[[Path, Names], Raw]] = {
 }
 
 
-def _pandas(path: Path) -> Any:
-    if find_spec("pandas") is None:
-        raise PredictionsError(f"{path}: reading tables of predictions needs pandas: pip install 'debiaspl[audit]'.")
-    import pandas as pd
-
-    return pd
-
-
 def _predictions_of_run(folder: Path) -> Path:
-    """``predictions.csv`` of a finished run."""
     from debiaspl.data.tensor_file import classes_of_run
 
     path = folder / "predictions.csv"
     if path.exists():
         return path
-    if held := [] if (folder / "config.json").exists() else sorted(folder.glob("*/predictions.csv")):
-        raise PredictionsError(f"{folder} contains runs, expected one of them: debiaspl audit {held[0].parent}")
+    if not (folder / "config.json").exists():
+        runs = sorted(folder.glob("*/predictions.csv"))
+        expected = f"one of those in it: debiaspl audit {runs[0].parent}" if runs else "a folder with config.json."
+        raise PredictionsError(f"{folder} is not a run of debiaspl, expected {expected}")
     if classes_of_run(folder) == ():
         raise PredictionsError(
             f"the run in {folder} has learned without labels, so it predicts nothing. Train a run that starts from it: "
             f"debiaspl train PHOTOS --set start={folder}"
         )
-    if not (folder / "config.json").exists():
-        raise PredictionsError(f"{folder} is not a run of debiaspl: it has neither config.json nor predictions.csv.")
     state = "has ended without" if (folder / "results.json").exists() else "has not ended: it has no"
     raise PredictionsError(
         f"the run in {folder} {state} predictions.csv. To look at the rest: debiaspl report {folder}"

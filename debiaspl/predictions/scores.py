@@ -28,7 +28,6 @@ class Scores:
         return int(self.values.shape[1])
 
     def parts(self) -> Iterator[slice]:
-        """Slices of rows, part by part."""
         size = max(1, PART_NUMBERS // self.num_classes)
         for start in range(0, len(self), size):
             yield slice(start, min(start + size, len(self)))
@@ -48,12 +47,13 @@ class Scores:
         return values
 
     def check(self) -> None:
-        """Raise if these are not valid scores."""
         if self.num_classes < 2:
             raise PredictionsError(
                 f"the scores have {self.num_classes} column, expected one for each class: p and 1 - p."
             )
         kind = "logits" if self.are_logits else "probabilities"
+        expected = "finite" if self.are_logits else "numbers from 0 on that sum to 1, one for each class"
+        todo = "" if self.are_logits else "; logits are named logit:CLASS, or by --column logits=NAME"
         for rows in self.parts():
             values = self.values[rows]
             with np.errstate(invalid="ignore"):  # a row may have both infinities
@@ -63,12 +63,6 @@ class Scores:
             if good.all():
                 continue
             bad = np.flatnonzero(~good)
-            first, named = values[bad[0]], rows_named((bad + rows.start).tolist())
-            if not np.isfinite(first).all():
-                what = "NaN" if np.isnan(first).any() else "an infinite number"
-                raise PredictionsError(f"the {kind} contain {what} in {named}. Leave these rows out, or predict again.")
-            found = "contain negative numbers" if (first < 0).any() else "do not sum to 1"
-            raise PredictionsError(
-                f"the probabilities {found} in {named} (the first sums to {sums[bad[0]]:.4g}), expected all classes. "
-                "Logits are named logit:CLASS, or by --column logits=NAME."
-            )
+            first = f"from {values[bad[0]].min():.4g} to {values[bad[0]].max():.4g}, with the sum {sums[bad[0]]:.4g}"
+            where = f"in {rows_named((bad + rows.start).tolist())} (the first is {first})"
+            raise PredictionsError(f"the {kind} {where} are not {expected}. Correct them, or leave them out{todo}.")

@@ -13,10 +13,7 @@ from numpy.typing import NDArray
 from debiaspl.files import memory
 
 MATRICES = ("probabilities", "logits")
-PREFIXES = {
-    "probabilities": ("probability:", "probability_"),
-    "logits": ("logit:", "logit_"),
-}
+PREFIXES = {"probabilities": ("probability:", "probability_"), "logits": ("logit:", "logit_")}
 USUAL = {
     "label": ("label", "prediction", "predicted", "pred", "y_pred", "preds", "predictions", "predicted_label"),
     "truth": ("truth", "y_true", "true", "true_label", "target", "ground_truth"),
@@ -76,7 +73,6 @@ def repeated(names: Iterable[str]) -> list[str]:
 
 
 def is_number(value: object) -> bool:
-    """Whether a cell can be read as a number."""
     try:
         float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError):
@@ -156,7 +152,6 @@ class Layout:
 
 
 def _are_probabilities(cells: list[Any]) -> bool:
-    if len(cells) < 2 or not all(is_number(cell) for cell in cells):
-        return False
-    values = [float(cell) for cell in cells]
-    return min(values) >= 0 and math.isclose(sum(values), 1, abs_tol=SUM_TOLERANCE)
+    values = [float(cell) for cell in cells if is_number(cell)]
+    all_numbers = len(values) == len(cells) > 1
+    return all_numbers and min(values) >= 0 and math.isclose(sum(values), 1, abs_tol=SUM_TOLERANCE)

@@ -18,8 +18,8 @@ def recipe(name: str, length: str | None = None, method: str | None = None, load
     Args:
         name: the cell, such as ``cifar10-40``; ``RECIPES`` has all of them.
         length: ``paper``, ``fast``, ``minutes`` or ``start``; by default the first that the cell has.
-        method: a method's name, such as ``fixmatch`` or ``remixmatch+debiaser``; by default that of the length.
-            Features without labels (``moco``, ``simclr``, ``swav``) have one length, whatever the cell.
+        method: such as ``fixmatch`` or ``remixmatch+debiaser``; by default that of the length. Features without labels
+            (``moco``, ``simclr``, ``swav``) have one length.
         load_files: whether the method may be a class in a file, ``mine.py:Mine``, which is then executed.
     """
     if name not in CELLS:

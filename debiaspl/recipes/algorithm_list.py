@@ -3,7 +3,7 @@
 import inspect
 import re
 import sys
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 
@@ -12,10 +12,7 @@ from debiaspl.algorithms import Algorithm
 from debiaspl.data import Hints
 from debiaspl.training.parts import build
 
-GROUPS = ("ALGORITHMS", "HINTED", "STARTS")
-"""Names in ``debiaspl.algorithms``."""
-
-_TOLD: dict[str, Any] = {
+_KNOWN: dict[str, Any] = {
     "num_classes": 2,
     "num_features": 2,
     "num_unlabeled": 2,
@@ -24,52 +21,33 @@ _TOLD: dict[str, Any] = {
     "channels": 3,
     "hints": Hints(torch.zeros(2, dtype=torch.int64), torch.ones(2)),
 }
-"""What a run would tell a constructor."""
+"""What a run would pass to a constructor."""
 
 
-class AlgorithmRow(NamedTuple):
-    """One algorithm, with its default settings."""
-
-    name: str
-    group: str
-    """One of ``GROUPS``."""
-    about: str
-    paper: str
-    """Authors and year; empty where it is our own."""
-    needs: str
-    """What it learns from."""
-    views: str
-    """Weak + strong views of each unlabeled image; more views take more time."""
-    frozen: bool
-    """Whether it works with a frozen encoder."""
+def algorithm_list() -> list[dict[str, Any]]:
+    """Each algorithm with its default settings; ``group`` is its dictionary in ``debiaspl.algorithms``."""
+    groups = ("ALGORITHMS", "HINTED", "STARTS")
+    return [_row(name, group, made) for group in groups for name, made in getattr(algorithms, group).items()]
 
 
-def algorithm_list() -> list[AlgorithmRow]:
-    return [_row(name, group, made) for group in GROUPS for name, made in getattr(algorithms, group).items()]
-
-
-def _row(name: str, group: str, made: type[Algorithm]) -> AlgorithmRow:
+def _row(name: str, group: str, made: type[Algorithm]) -> dict[str, Any]:
     settings = inspect.signature(made).parameters
     built: Algorithm | type[Algorithm] = made
     if "teacher_run" not in settings:  # it would read that run
-        correction = build("correction", made.own_correction, {}, **_TOLD)  # some accept no other
-        built = build("algorithm", name, {}, correction=correction, **_TOLD)
+        correction = build("correction", made.own_correction, {}, **_KNOWN)  # some accept no other
+        built = build("algorithm", name, {}, correction=correction, **_KNOWN)
     needs = "images" if not made.learns_labels else "labels, images" if made.makes_pseudo_labels else "labels"
     needs += ", other labels" if "hints" in settings else ", a trained run" if "teacher_run" in settings else ""
-    views = f"{built.views.weak} + {built.views.strong}"
-    return AlgorithmRow(name, group, _about(made), _paper(made), needs, views, not built.needs_pictures)
-
-
-def _first_line(made: type[Algorithm]) -> str:
-    return made.about or (sys.modules[made.__module__].__doc__ or "").partition("\n")[0]
-
-
-def _about(made: type[Algorithm]) -> str:
-    """The first sentence, without the name and the paper before a colon."""
-    text = re.split(r"\d\d\d\d\): ", _first_line(made), maxsplit=1)[-1]
-    return re.sub(r" \([^()]*\d\d\d\d\)", "", text.partition(". ")[0]).rstrip(".")
-
-
-def _paper(made: type[Algorithm]) -> str:
-    found = re.search(r"\((?:[^()]*: )?([^():]*\b(?:19|20)\d\d)\)", _first_line(made))
-    return found[1] if found else ""
+    line = made.about or (sys.modules[made.__module__].__doc__ or "").partition("\n")[0]
+    # The first sentence, without the name and the paper before a colon.
+    about = re.split(r"\d\d\d\d\): ", line, maxsplit=1)[-1].partition(". ")[0]
+    paper = re.search(r"\((?:[^()]*: )?([^():]*\b(?:19|20)\d\d)\)", line)
+    return {
+        "name": name,
+        "group": group,
+        "about": re.sub(r" \([^()]*\d\d\d\d\)", "", about).rstrip("."),
+        "paper": paper[1] if paper else "",
+        "needs": needs,
+        "views": f"{built.views.weak} + {built.views.strong}",
+        "frozen": not built.needs_pictures,
+    }

@@ -6,9 +6,8 @@
     debiaspl train --recipe imagenet-1pct --method multiview --workers 16
 
 The cells of the paper's CIFAR-10 and ImageNet tables; the standard long-tail protocols, N1 labels and M1 unlabeled
-images of the largest class, whose unlabeled images are distributed as the labels, *uniform* or *reversed* (labeled
-images also serve as unlabeled ones, which is not the rule of all papers: docs/data.md); EuroSAT with the settings of
-CIFAR-10; and two for a CPU. A fold is a seed. The paper's numbers are top-1 % on the balanced test set.
+images of the largest class, distributed as the labels, *uniform* or *reversed* (docs/data.md); EuroSAT; and two for a
+CPU. A fold is a seed. The paper's numbers are top-1 % on the balanced test set.
 """
 
 import math
@@ -58,12 +57,11 @@ SETTINGS: dict[tuple[str, str, str], dict[str, Any]] = {
     # The first classifier of the supervised baseline has seen no unlabeled image.
     ("*", "minutes", "supervised"): {"teacher": "auto"},
     ("*", "start", "supervised"): {"teacher": "auto", "learning_rate": 0.03},
-    # Half of the learning rate and an average that forgets faster: the best of a later search of both methods
-    # (results/start/fifth-search.json).
+    # The best of a later search of both methods: results/start/fifth-search.json.
     ("cifar10-40", "start", "contrastmatch"): _FORTY,
     ("cifar10-40", "start", "contrastmatch+debiaser"): _FORTY,
-    # On fold 100 of cifar10-lt100-10pct margins are worse with 3,000 steps (results/long-tail/third-search.json) and
-    # with 14,000 (second-search.json there); contrastmatch is hardly worse with 3,000.
+    # On fold 100 of cifar10-lt100-10pct margins are worse with 3,000 steps and with 14,000: third-search.json and
+    # second-search.json in results/long-tail.
     ("two-tails", "start", "*"): _SIX_THOUSAND,
     ("long-tail", "start", "*"): _SIX_THOUSAND,
     # Each with the best settings of its own search on that fold (docs/lab/notebook.md). The other long tails have the
@@ -80,8 +78,7 @@ SETTINGS: dict[tuple[str, str, str], dict[str, Any]] = {
     ("imagenet-1pct", "paper", "scripts"): {**_SCRIPTS, "cld_weight": 0.3},
     ("imagenet-0.2pct", "paper", "scripts"): {**_SCRIPTS, "cld_weight": 0.1},
 }
-"""(cell, protocol or *; length; method or *) -> what differs from the length's settings. More specific ones come
-later and win."""
+"""(cell, protocol or *; length; method or *) -> what differs from the length's settings. Later ones win."""
 VARIANTS = {"multiview": "debiaspl", "scripts": "debiaspl"}
 """Methods that are another one with settings of a cell: the paper's variants on ImageNet."""
 

@@ -16,14 +16,15 @@ import torch
 from debiaspl.encoders import load_encoder
 from debiaspl.encoders.feature_folder import FEATURES
 from debiaspl.features.run import is_frozen, refuse_for_frozen, train_encoded
-from debiaspl.files import exists_already, replacing, write_json, write_text
+from debiaspl.files import replacing, write_json, write_text
 from debiaspl.recipes import recipe as recipe_named
 from debiaspl.recipes.cells import CELLS
-from debiaspl.report.comparison import Comparison
+from debiaspl.recipes.comparison import Comparison
 from debiaspl.training import Job, Recipe, Run, RunError, train_all
 from debiaspl.training.build import NeedsPictures
 from debiaspl.training.method import with_method
 from debiaspl.training.parts import PARTS
+from debiaspl.training.run import check_place
 from debiaspl.training.settings import parse_settings, split_assignments
 from debiaspl.training.step import Step
 from debiaspl.training.tasks import task_of
@@ -43,7 +44,6 @@ SETTINGS: dict[str, dict[str, Any]] = {
 """Settings of an algorithm for the few steps of the digits recipes, the same for every correction. Chosen on some of
 the seeds 100 to 103 without a correction (docs/lab/notebook.md); others have the paper's settings."""
 
-CPU = torch.device("cpu")
 SHORT = tuple(cell.name for cell in CELLS.values() if cell.data == "digits")
 DECIDED = {"algorithm": "--methods", "correction": "--methods", "seed": "--seeds"}
 
@@ -139,7 +139,8 @@ def _refused(recipes: Mapping[str, Recipe]) -> dict[str, str]:
             if is_frozen(recipe):
                 refuse_for_frozen(recipe, task.every_image())
             else:
-                Step(replace(recipe, precision="auto"), task, CPU)  # what it computes in is up to another device
+                # What it computes in is up to another device.
+                Step(replace(recipe, precision="auto"), task, torch.device("cpu"))
         except NeedsPictures as error:
             refused[method] = str(error)
     return refused
@@ -164,19 +165,19 @@ def compare(
     """
     jobs = planned.jobs(out)
     every = [job for runs in jobs.values() for job in runs]
-    with experiment_folder(out, kind, resume, overwrite, [job.recipe.to_json() for job in every]):
-        _keep_to_device(out / f".{kind}", planned.device)
+    inputs = [job.recipe.to_json() for job in every]
+    with experiment_folder(out, kind, planned.device, resume, overwrite, inputs):
         for job in every:
             Run.at(job.out, job.recipe, resume=True)  # refuses runs of other settings, before anything trains
         total, began = sum(job.recipe.steps for job in every), time.monotonic()
 
-        def done(steps: int) -> None:
-            watch(steps, total)
-
         if is_frozen(every[0].recipe):
-            ended = _fit_all(every, features or out.resolve() / FEATURES, done, go_on)
+            ended = []
+            for result in _fitted(every, features or out.resolve() / FEATURES, go_on):
+                ended.append(result)
+                watch(sum(job.recipe.steps for job in every[: len(ended)]), total)
         else:
-            ended = train_all(every, workers, done, go_on)
+            ended = train_all(every, workers, lambda steps: watch(steps, total), go_on)
         seconds, results = round(time.monotonic() - began, 1), iter(ended)
         each = {method: [next(results) for _ in runs] for method, runs in jobs.items()}
         comparison = Comparison(planned.seeds, each, baseline or next(iter(each)))
@@ -193,40 +194,23 @@ def compare(
 
 @contextmanager
 def experiment_folder(
-    out: Path, kind: str, resume: bool, overwrite: bool, inputs: Iterable[Any] = ()
+    out: Path, kind: str, device: str, resume: bool, overwrite: bool, inputs: Iterable[Any] = ()
 ) -> Iterator[None]:
-    """Make ``out`` a folder that is free, or holds an experiment of this ``kind``, which is known by a hidden file.
-    With ``overwrite`` an earlier one is replaced."""
-    if out.is_file():
-        raise RunError(f"{out} is a file, expected a folder or an unused name. Choose another --out.")
-    mark, exists = out / f".{kind}", out.exists() and any(out.iterdir())
-    if exists and not mark.exists():
-        raise RunError(f"{out} is not empty and contains no {kind}, so it is not overwritten. Choose another --out.")
-    if exists and not resume and not overwrite:
-        raise RunError(exists_already(out, f"a {kind}"))
-    with replacing(out, overwrite and exists, inputs):
-        try:
-            out.mkdir(parents=True, exist_ok=True)
-            mark.touch()
-        except OSError as error:
-            raise RunError(f"could not write {out}: {error.strerror}. Choose another --out.") from error
+    """Make ``out`` a folder that is free, or holds an experiment of this ``kind``. A hidden file tells the kind and the
+    device: the rounding of another device would be part of the differences."""
+    mark = out / f".{kind}"
+    check_place(out, mark.name, kind, resume or overwrite)
+    with replacing(out, overwrite and mark.exists(), inputs):
+        before = (mark.read_text().strip() if mark.exists() else "") or device
+        if before != device:
+            raise RunError(f"{out} was begun with --device {before}. Use --device {before}, or another --out.")
+        write_text(mark, f"{device}\n")
         yield
 
 
-def _keep_to_device(mark: Path, device: str) -> None:
-    """Raise where the runs have begun on another device: its rounding would be part of the differences."""
-    before = mark.read_text().strip() or device
-    if before != device:
-        raise RunError(f"{mark.parent} was begun with --device {before}. Use --device {before}, or another --out.")
-    write_text(mark, f"{device}\n")
-
-
-def _fit_all(jobs: Sequence[Job], features: Path, watch: Callable[[int], None], go_on: str) -> list[dict[str, Any]]:
+def _fitted(jobs: Sequence[Job], features: Path, go_on: str) -> Iterator[dict[str, Any]]:
     """With a frozen encoder every run takes a second, on the same features."""
-    settings, done, ended = jobs[0].recipe.network.settings, 0, []
+    settings = jobs[0].recipe.network.settings
     encoder = load_encoder(settings["source"], image_size=settings["architecture"]["image_size"])
     for job in jobs:
-        ended.append(train_encoded(job.recipe, job.out, True, go_on, features, encoder))
-        done += job.recipe.steps
-        watch(done)
-    return ended
+        yield train_encoded(job.recipe, job.out, True, go_on, features, encoder)

@@ -8,10 +8,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from debiaspl.recipes import RECIPES, recipe
+from debiaspl.recipes import recipe
 from debiaspl.recipes.compare import compare, plan
-from debiaspl.report.comparison import Comparison
-from debiaspl.report.runs import write_report
+from debiaspl.recipes.comparison import Comparison
 
 BALANCED = replace(
     recipe("digits-10", method="debiaspl").changed(strength=2.0),
@@ -34,9 +33,7 @@ def demo(
     watch: Callable[[int, int], None] = lambda done, total: None,
     go_on: str = "demo(..., resume=True)",
 ) -> Comparison:
-    """Train the three methods and compare them; ``out`` then holds the runs, the table, ``results.json`` and
-    ``report.html``. ``watch`` is called with the steps done and the total."""
+    """Train the three methods and compare them; ``out`` then holds the runs, the table and ``results.json``.
+    ``watch`` is called with the steps done and the total."""
     planned = plan(recipe("digits-lt20-10pct") if long_tail else BALANCED, METHODS, seeds)
-    comparison = compare(planned, out, resume, overwrite, workers, watch, go_on, kind="demo", baseline="fixmatch")
-    write_report([job.out for runs in planned.jobs(out).values() for job in runs], out / "report.html", RECIPES.origin)
-    return comparison
+    return compare(planned, out, resume, overwrite, workers, watch, go_on, kind="demo", baseline="fixmatch")

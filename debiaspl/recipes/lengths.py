@@ -1,8 +1,8 @@
 """What the recipes of a cell begin with: one Recipe for each family of cells and each length.
 
-PAPER: 2^19 steps of 64 + 448 images, as the paper's CIFAR-10 tables. FAST: the same in less time; what differs, and
-what that costs and brings, is in docs/lab/notebook.md. MINUTES and START are ours: docs/lab/notebook.md says what
-they changed and why. START begins with features that were learned without a label (``--method moco``).
+PAPER: 2^19 steps of 64 + 448 images, as the paper's CIFAR-10 tables. FAST: the same in less time. MINUTES and START are
+ours. START begins with features that were learned without a label (``--method moco``). docs/lab/notebook.md says what
+they changed and why.
 """
 
 from dataclasses import replace
@@ -80,9 +80,8 @@ START = replace(
     warm_up=0.0,
     average_decay=0.996,
 )
-"""Learning rate, threshold and first classifier were chosen on fold 100, with and without the Debiaser alike, and are
-the same for both: results/start/third-search.json. Forty labels and long tails had later searches:
-``debiaspl.recipes.cells.SETTINGS``."""
+"""Learning rate, threshold and first classifier were chosen on fold 100, and are the same without the Debiaser:
+results/start/third-search.json. Forty labels and long tails had later searches: ``debiaspl.recipes.cells.SETTINGS``."""
 
 PROTOCOL = replace(
     PAPER,
@@ -94,11 +93,8 @@ PROTOCOL = replace(
     evaluate_every=5000,
     checkpoint_every=5000,
 )
-"""The standard long-tail protocols: network, batches, steps and learning rate of DASO's code; ACR and CCL have 64 + 64
-images with two strong views. What is debiased, and how strongly, is as in the DebiasPL paper's own long tails."""
-
-IMAGENET_START = "res50_moco_eman_800ep.pth.tar"
-"""MoCo v2 + EMAN, 800 epochs, by the name that EMAN's authors publish it under."""
+"""The standard long-tail protocols: network, batches, steps and learning rate of DASO's code. What is debiased is as in
+the DebiasPL paper's own long tails."""
 
 IMAGENET = Recipe(
     name="imagenet",
@@ -107,7 +103,7 @@ IMAGENET = Recipe(
     image_size=224,
     stream=True,
     network=Choice("resnet", {"depth": 50}),
-    start=IMAGENET_START,
+    start="res50_moco_eman_800ep.pth.tar",  # MoCo v2 + EMAN, 800 epochs, as EMAN's authors name it
     algorithm=Choice("fixmatch", {"threshold": 0.7, "unlabeled_weight": 10.0, "joint": False}),
     strong=Choice("fixmatch", {"probability": 1.0, "cutout": (0.0, 0.0)}),
     labeled_batch=64,
@@ -123,8 +119,8 @@ IMAGENET = Recipe(
     evaluate_every=20_000,
     checkpoint_every=4_000,
 )
-"""The paper's text; where it says nothing, FixMatch with EMAN, which it leaves as it is: so the threshold is 0.7. What
-differs from the released scripts, and why, is in docs/imagenet.md. No run of it has been made here."""
+"""The paper's text; where it says nothing, FixMatch with EMAN: so the threshold is 0.7. What differs from the released
+scripts is in docs/imagenet.md. No run of it has been made here."""
 
 DIGITS = Recipe(
     name="digits-10",

@@ -14,14 +14,11 @@ from debiaspl.recipes.cells import EUROSAT_SIDE, Cell
 from debiaspl.training import Choice, Recipe
 from debiaspl.training.method import with_method
 
-ALL_TRAINING_IMAGES = Choice("label-share", {"share": 0.1, "labeled_also_unlabeled": True})
-"""Every training image of a known set is used without its label. No step sees a label; at the end, a tenth of the
-labels gives the class means that measure the features on the test set."""
-
 PRETRAIN = Recipe(
     name="start",
     about="features without labels",
-    protocol=ALL_TRAINING_IMAGES,
+    # No step sees a label; at the end, a tenth gives the class means that measure the features on the test set.
+    protocol=Choice("label-share", {"share": 0.1, "labeled_also_unlabeled": True}),
     network=Choice("resnet9", {"widths": (64, 128, 256, 512)}),
     algorithm=Choice("moco", {"temperature": 0.2, "memory": 4096, "key_decay": 0.99}),
     correction=Choice("none"),
@@ -53,30 +50,29 @@ SMALL = replace(
 )
 """A network that two cores can train in minutes, as for digits and for ``debiaspl train PHOTOS`` on a CPU."""
 
-LARGEST_SIDE = {"cuda": 64, "cpu": 32}
-"""The largest image size of a start, in pixels a side."""
-IMAGES = {"cuda": 50_000, "cpu": 3_000}
-"""The numbers of images that the steps of PRETRAIN (CIFAR-10) and of SMALL are for."""
-LEAST_STEPS = {"cuda": 5_000, "cpu": 300}
+
+def largest_side(device: str) -> int:
+    """The largest image size of a start, in pixels a side."""
+    return 32 if device == "cpu" else 64
 
 
 def start_for(images: int, device: str) -> Recipe:
     """PRETRAIN, or SMALL on a CPU, for a set of this many images.
 
-    Steps grow with the square root of the images: a set of a quarter of the images has half of the steps, and sees each
-    image twice as often. On a CPU they are at most those of SMALL, to keep the time short.
-
-    An image must not be its own negative: a batch holds at most half of the images, and the memory, which has two views
-    of each image, a quarter of them; there is no memory where it would not hold a batch.
+    Steps grow with the square root of the images; on a CPU they are at most those of SMALL, to keep the time short. An
+    image must not be its own negative: a batch holds at most half of the images, and the memory, which has two views of
+    each, a quarter of them; there is no memory where it would not hold a batch.
     """
-    base, share = (SMALL if device == "cpu" else PRETRAIN), images / IMAGES.get(device, IMAGES["cuda"])
-    steps = base.steps * sqrt(min(share, 1) if device == "cpu" else share)
+    if device == "cpu":  # the steps are for this number of images
+        base, share, least_steps = SMALL, min(images / 3_000, 1), 300
+    else:
+        base, share, least_steps = PRETRAIN, images / 50_000, 5_000
     batch = max(min(base.unlabeled_batch, images // 2), 2)
     memory: int = min(base.algorithm.settings["memory"], images // 2)
     settings = {**base.algorithm.settings, "memory": memory if memory >= 2 * batch else 0}
     return replace(
         base,
-        steps=max(100 * round(steps / 100), LEAST_STEPS.get(device, LEAST_STEPS["cuda"])),
+        steps=max(100 * round(base.steps * sqrt(share) / 100), least_steps),
         unlabeled_batch=batch,
         algorithm=Choice("moco", settings),
     )
@@ -90,7 +86,8 @@ def start_of_cell(cell: Cell, method: str = "moco") -> Recipe:
     start, name, about = replace(SETS[cell.data], data=cell.data), cell.start, cell.data
     if name.startswith(cell.name):
         about = cell.about
-        start = replace(start, protocol=cell.protocol, steps=40_000, cost=TAIL_COST)
+        cost = "~4 min on an H200: 40,000 steps a fold"  # results/long-tail/fourth-search.json
+        start = replace(start, protocol=cell.protocol, steps=40_000, cost=cost)
         if cell.protocol.name == "long-tail":
             start = start.changed(labeled_also_unlabeled=True)
     if method != start.algorithm.name:
@@ -98,7 +95,6 @@ def start_of_cell(cell: Cell, method: str = "moco") -> Recipe:
     return replace(start, name=name, about=f"{about}: features without labels")
 
 
-TAIL_COST = "~4 min on an H200: 40,000 steps a fold"  # results/long-tail/fourth-search.json
 SETS = {
     "digits": replace(
         start_for(1_297, "cpu"),

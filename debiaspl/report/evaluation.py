@@ -33,8 +33,7 @@ class FolderEvaluation:
     without_label: int
     """Photos of the folder whose class is not known."""
     trained_with: int | None
-    """Photos with a known class that were left out because the run was trained with them; None: it is not known which
-    these are, and none was left out."""
+    """Photos that were left out because the run was trained with them; None: it is not known which these are."""
     absent: int
     """Photos of the table that do not exist."""
     bad: dict[str, str]
@@ -90,16 +89,14 @@ class FolderEvaluation:
         low, high = (100 * share for share in numbers["interval"])
         worst = numbers["classes"][numbers["worst_class"]]
         share = f"{numbers['right']:,} of {numbers['images']:,}; 95 % interval {low:.1f} to {high:.1f} %"
-        measures = [
-            f"accuracy {percent(numbers['accuracy'], 1)} ({share})",
-            f"macro recall {percent(numbers['macro_recall'], 1)}",
-        ]
-        lines = [
-            ", ".join(measures if self.optimise == PHOTOS else reversed(measures)),
-            f"worst class: {numbers['worst_class']}, {worst['right']:,} of {worst['images']:,}",
-        ]
+        accuracy = f"accuracy {percent(numbers['accuracy'], 1)} ({share})"
+        macro = f"macro recall {percent(numbers['macro_recall'], 1)}"
         pairs = [f"{true} mistaken for {taken} ({count:,})" for true, taken, count in self.pairs()[:MOST_PAIRS]]
-        return [*lines, f"most frequent mistakes: {'; '.join(pairs)}"] if pairs else lines
+        return [
+            f"{accuracy}, {macro}" if self.optimise == PHOTOS else f"{macro}, {accuracy}",
+            f"worst class: {numbers['worst_class']}, {worst['right']:,} of {worst['images']:,}",
+            *([f"most frequent mistakes: {'; '.join(pairs)}"] if pairs else []),
+        ]
 
 
 def evaluate_folder(
@@ -111,19 +108,15 @@ def evaluate_folder(
     every: bool = False,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> FolderEvaluation:
-    """Compare the model of a run with the true classes of a folder: those of a table, or of class folders.
-
-    Photos that the run was trained with are left out, as far as they are known, unless ``every`` is true.
-    """
+    """Compare the model of a run with the true classes of a folder: those of a table, or of class folders. Photos that
+    the run was trained with are left out, as far as they are known, unless ``every`` is true."""
     listing = list_folder(photos, table, model.classes, allow_absent=True, columns=columns)
-    truth = {
-        file: label for file, label in zip(listing.files, listing.labels.tolist(), strict=True) if label != UNLABELED
-    }
-    learned = set() if every else trained_with(run, photos, listing.files)
-    seen_before = None if learned is None else learned & set(truth)
-    files = [file for file in truth if file not in (seen_before or ())]
+    pairs = zip(listing.files, listing.labels.tolist(), strict=True)
+    truth = {file: label for file, label in pairs if label != UNLABELED}
     if not truth:
         raise DataError(f"no photo of {photos} has a known class. Expected --labels truth.csv, or class folders.")
+    learned = set() if every else trained_with(run, photos, listing.files)
+    files = [file for file in truth if file not in (learned or ())]
     if not files:
         all_of = f"all {len(truth):,} photos of {photos} whose class is known"
         raise DataError(f"the run was trained with {all_of}. Use others, or count these anyway: --every.")
@@ -140,7 +133,7 @@ def evaluate_folder(
         model.classes,
         Cells.of(known[read], predicted[read], len(model.classes)),
         len(listing.files) - len(truth),
-        None if seen_before is None else len(seen_before),
+        None if learned is None else len(truth) - len(files),
         len(listing.absent),
         bad,
         PHOTOS if model.shares is None else model.shares.optimise,

@@ -31,12 +31,7 @@ def next_page(found: Suggestions, model: str, photos: Path, table: Path, labeled
         "unlabeled": found.unlabeled,
         "labeled": labeled,
         "picked": [
-            {
-                "name": file,
-                "predicted": short_name(one.predicted),
-                "confidence": one.confidence,
-                "why": one.why,
-            }
+            {"name": file, "predicted": short_name(one.predicted), "confidence": one.confidence, "why": one.why}
             for file, one in found.picked.items()
         ],
         "pictures": thumbnails(found.picked, images_in(photos, NEXT_SIDE, linked=True)),

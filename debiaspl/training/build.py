@@ -14,6 +14,7 @@ from debiaspl.debias import Correction
 from debiaspl.debias.heads import NormalisedHead
 from debiaspl.models import LinearNetwork, Network
 from debiaspl.models.network import HiddenHead
+from debiaspl.training.classifier import graph_hints
 from debiaspl.training.parts import LINEAR, find
 from debiaspl.training.process import RunError
 from debiaspl.training.recipe import Recipe
@@ -36,6 +37,7 @@ def network_of(recipe: Recipe, task: Task, seed: int, fresh: bool) -> Network:
         classes = max(images.num_classes, 1)
         shape = {"channels": images.channels, "image_size": tuple(images.images.shape[2:])}
         network: Network = recipe.network.build("network", num_classes=classes, **shape)
+    _check_head(recipe, network.head)
     if fresh:
         network.load_pretrained()
     for parameter in network.parameters():
@@ -45,7 +47,7 @@ def network_of(recipe: Recipe, task: Task, seed: int, fresh: bool) -> Network:
 
 
 def algorithm_of(recipe: Recipe, task: Task, num_features: int) -> Algorithm:
-    """The algorithm of a run. Raises if its parts do not fit together; nothing is computed."""
+    """The algorithm of a run. Raises if its parts do not fit together, or to the task; nothing is computed."""
     known: dict[str, Any] = {
         "num_classes": task.labeled.num_classes,
         "num_features": num_features,
@@ -67,7 +69,18 @@ def algorithm_of(recipe: Recipe, task: Task, num_features: int) -> Algorithm:
         raise ValueError(f"there are {algorithm.generations} generations in {recipe.steps} steps. Use more steps.")
     if algorithm.generations > 1 and type(algorithm).adopt is Algorithm.adopt:
         raise ValueError(f"{type(algorithm).__name__} has {algorithm.generations} generations, but no method adopt().")
+    if task.labeled.is_encoded:
+        _refuse_for_vectors(recipe, algorithm)
     return algorithm
+
+
+def with_hints(recipe: Recipe, task: Task, network: Network | None = None) -> Task:
+    """The task, with hints if the algorithm needs them: the graph's labels or, without a network, zeros."""
+    if task.hints is not None or not find("algorithm", recipe.algorithm.name).hints_from_graph:
+        return task
+    nothing = torch.zeros_like(task.unlabeled.labels)
+    hints = Hints(nothing, nothing.float()) if network is None else graph_hints(recipe, network, task)
+    return replace(task, hints=hints)
 
 
 def view_maker(recipe: Recipe, images: ImageSet, dtype: torch.dtype | None) -> ViewMaker:
@@ -85,7 +98,7 @@ def view_maker(recipe: Recipe, images: ImageSet, dtype: torch.dtype | None) -> V
     return ImageViews(Weak(flip=recipe.flip, pad=0 if isinstance(images.images, LazyImages) else 1 / 8), strong, dtype)
 
 
-def refuse_for_vectors(recipe: Recipe, algorithm: Algorithm) -> None:
+def _refuse_for_vectors(recipe: Recipe, algorithm: Algorithm) -> None:
     """Raise for settings that have no effect, or cannot work, when a classifier of vectors is trained."""
     for name, part in ((recipe.algorithm.name, algorithm), (recipe.correction.name, algorithm.correction)):
         if part.needs_pictures:
@@ -97,8 +110,9 @@ def refuse_for_vectors(recipe: Recipe, algorithm: Algorithm) -> None:
             raise ValueError(f"{name} is true, but it is about batch norm, which vectors do not meet: {name}=false.")
 
 
-def check_labels(recipe: Recipe, task: Task) -> None:
-    """Raise for an algorithm that learns from labels if there are none."""
+def batch_sizes(recipe: Recipe, task: Task, ranks: int) -> tuple[int, int]:
+    """Labeled and unlabeled images per step. Every rank and every piece must have as many: then the mean of their means
+    is that of the batch."""
     name = recipe.algorithm.name
     learns_labels = find("algorithm", name).learns_labels
     if learns_labels and not task.has_labels:
@@ -107,9 +121,15 @@ def check_labels(recipe: Recipe, task: Task) -> None:
         raise ValueError(f"labeled_batch is 0, but {name} learns from labels. Use 1 or more.")
     if recipe.evaluate_every and not task.has_labels:
         raise ValueError("evaluate_every is set, but no image has a label to evaluate with. Use evaluate_every=0.")
+    sizes, parts = (recipe.labeled_batch if task.has_labels else 0, recipe.unlabeled_batch), ranks * recipe.accumulate
+    for which, size in zip(("labeled_batch", "unlabeled_batch"), sizes, strict=True):
+        if size % parts:
+            shared = f"{ranks} processes x {recipe.accumulate} pieces cannot share equally"
+            raise RunError(f"{which} is {size}, which {shared}. Use --set {which}={-(-size // parts) * parts}.")
+    return sizes
 
 
-def check_head(recipe: Recipe, head: nn.Linear) -> None:
+def _check_head(recipe: Recipe, head: nn.Linear) -> None:
     """Raise if a linear classifier, made otherwise, would take the place of another, or if there are too few."""
     algorithm, name = find("algorithm", recipe.algorithm.name), recipe.algorithm.name
     if algorithm.needs_experts and getattr(head, "heads", 1) < 2:
@@ -127,28 +147,10 @@ def check_head(recipe: Recipe, head: nn.Linear) -> None:
         raise ValueError(f"the network has no linear classifier, but {reason}, which is linear. Use head=linear.")
 
 
-def check_parts(labeled: int, unlabeled: int, ranks: int, accumulate: int) -> None:
-    """Check that every rank and every piece has as many images: then the mean of their means is that of the batch."""
-    parts = ranks * accumulate
-    for name, size in (("labeled_batch", labeled), ("unlabeled_batch", unlabeled)):
-        if size % parts:
-            raise RunError(
-                f"{name} is {size}, which {ranks} processes x {accumulate} pieces cannot share equally. Use "
-                f"--set {name}={-(-size // parts) * parts}."
-            )
-
-
 def check(recipe: Recipe, task: Task) -> None:
     """Raise if a step of vectors would raise; nothing is computed."""
-    network = network_of(recipe, task, recipe.seed, fresh=False)
-    if task.hints is None and find("algorithm", recipe.algorithm.name).hints_from_graph:
-        task = replace(task, hints=Hints(torch.zeros_like(task.unlabeled.labels), torch.zeros(len(task.unlabeled))))
-    algorithm = algorithm_of(recipe, task, network.num_features)
-    refuse_for_vectors(recipe, algorithm)
+    algorithm_of(recipe, with_hints(recipe, task), network_of(recipe, task, recipe.seed, fresh=False).num_features)
     view_maker(recipe, task.labeled, None)
-
-
-ROWS = 2
 
 
 def check_losses(algorithm: Algorithm, losses: object) -> None:
@@ -156,10 +158,8 @@ def check_losses(algorithm: Algorithm, losses: object) -> None:
     if not isinstance(losses, Mapping) or not losses:
         _refuse(algorithm, "losses", f"{_named(losses)}, expected losses by name, such as {{'labeled': loss}}")
     for name, loss in losses.items():
-        if not isinstance(loss, Tensor) or not loss.is_floating_point():
-            _refuse(algorithm, "losses", f"{_named(loss)} for {name!r}, expected a tensor of one float")
-        if loss.ndim:
-            _refuse(algorithm, "losses", f"{_named(loss)} for {name!r}, expected one number: use {name}.mean()")
+        if not isinstance(loss, Tensor) or not loss.is_floating_point() or loss.ndim:
+            _refuse(algorithm, "losses", f"{_named(loss)} for {name!r}, expected a tensor of one float, such as a mean")
     if torch.is_grad_enabled() and not any(loss.requires_grad for loss in losses.values()):
         _refuse(algorithm, "losses", "losses without a gradient, expected one that depends on the network")
 
@@ -174,10 +174,11 @@ def check_correction(correction: Correction, num_features: int, num_classes: int
     """Raise unless a user's correction returns tensors of the right shape for made-up logits. What belongs to debiaspl
     is not tried, nor is what needs to see a network first."""
     for part in correction.each():
-        if type(part).__module__.startswith("debiaspl.") or part.looks or num_classes < 2:
+        looks = type(part).look is not Correction.look
+        if type(part).__module__.startswith("debiaspl.") or looks or num_classes < 2:
             continue
-        logits = torch.linspace(-1, 1, ROWS * num_classes).view(ROWS, num_classes)
-        labels = torch.zeros(ROWS, dtype=torch.int64)
+        logits = torch.linspace(-1, 1, 2 * num_classes).view(2, num_classes)
+        labels = torch.zeros(2, dtype=torch.int64)
         with torch.no_grad(), torch.random.fork_rng(devices=[]):
             results = {
                 "probabilities": part.probabilities(logits),
@@ -186,12 +187,10 @@ def check_correction(correction: Correction, num_features: int, num_classes: int
             }
             head = part.classifier(nn.Linear(num_features, num_classes), torch.zeros(num_features))
         for method, result in results.items():
-            if not isinstance(result, Tensor) or result.shape != logits.shape or not result.is_floating_point():
-                _refuse(
-                    part, method, f"{_named(result)} for logits of shape {tuple(logits.shape)}, expected that shape"
-                )
-            if not result.isfinite().all():
-                _refuse(part, method, f"numbers that are not finite for logits from -1 to 1: {result.tolist()}")
+            fits = isinstance(result, Tensor) and result.shape == logits.shape and result.is_floating_point()
+            if not fits or not result.isfinite().all():
+                expected = f"expected finite floats of the shape of the logits, {tuple(logits.shape)}"
+                _refuse(part, method, f"{_named(result)}, {expected}")
         if not isinstance(head, nn.Linear) or head.weight.shape != (num_classes, num_features):
             _refuse(part, "classifier", f"{_named(head)}, expected a torch.nn.Linear of the shape of its argument")
 

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from debiaspl.algorithms import Algorithm
 from debiaspl.data import UNLABELED, Hints, ImageSet, Task
-from debiaspl.debias import ranks
+from debiaspl.debias import Correction, ranks
 from debiaspl.debias.correction import rewritten
 from debiaspl.encoders.coop import learned_text
 from debiaspl.encoders.text import TextClassifier, text_side
@@ -18,23 +18,20 @@ from debiaspl.models import Network, predict_set
 from debiaspl.models.network import HiddenHead
 from debiaspl.models.predict import BATCH
 from debiaspl.training.group import ALONE, Group
-from debiaspl.training.parts import find
+from debiaspl.training.parts import LINEAR, find
 from debiaspl.training.recipe import Recipe
 
 CHUNK = 8192
 MOST_MEMBERS = 2**24
 """Numbers of one-hot labels in memory at the same time."""
 TEMPERATURE = 0.1
-"""Temperature of the cosines of nearest class means."""
+"""Of the cosines of nearest class means."""
 
 
 def finished(model: Network, algorithm: Algorithm, task: Task, group: Group = ALONE) -> Network:
-    """The model with its final classifier: the learned one, or the additional one that an algorithm has trained,
-    changed by the correction; or, if only features were learned, the nearest class mean of the labeled images. Without
-    labels the model does not change.
-
-    The ranks of a group share the work, so all of them must call this.
-    """
+    """The model with its final classifier: the learned one, changed by the correction; or, if only features were
+    learned, the nearest class mean of the labeled images. Without labels it does not change. The ranks of a group share
+    the work."""
     correction, model = algorithm.correction, with_learned_head(model, algorithm)
     learned = algorithm.learns_labels and "classifier" not in correction.places()
     if learned or not task.has_labels:
@@ -43,7 +40,7 @@ def finished(model: Network, algorithm: Algorithm, task: Task, group: Group = AL
     if algorithm.learns_labels:
         if correction.held_out and task.validation is not None:
             correction.choose(final.head, *labeled_features(model, task.validation))
-        if correction.looks:
+        if any(type(part).look is not Correction.look for part in correction.each()):
             correction = deepcopy(correction)  # what it sees here must not affect the next training step
             correction.look(final, mean.new_zeros((1, *task.unlabeled.images.shape[1:])), mean.new_ones(()))
         final.head = correction.classifier(final.head, mean)
@@ -72,8 +69,8 @@ def labeled_features(network: Network, images: ImageSet) -> tuple[Tensor, Tensor
 
 @torch.no_grad()
 def class_means(like: nn.Linear, features: Tensor, label: Tensor, mean: Tensor) -> nn.Linear:
-    """Nearest mean of the features of each class, by the cosine of features minus ``mean``, as a classifier of the same
-    shape as ``like``. A class without labels is never predicted."""
+    """Nearest mean of the features of each class, by the cosine of features minus ``mean``, as a classifier like
+    ``like``. A class without labels is never predicted."""
     sums = torch.zeros((like.out_features, features.shape[1]), device=features.device)
     rows = min(CHUNK, max(MOST_MEMBERS // like.out_features, 1))
     for part, own in zip(torch.split(features, rows), torch.split(label, rows), strict=True):
@@ -103,45 +100,47 @@ def mean_features(model: Network, images: ImageSet, group: Group = ALONE) -> Ten
     for seen in predict_set(model, images, BATCH, group.number, group.count):
         inputs = model.head.first(seen.features) if isinstance(model.head, HiddenHead) else seen.features
         total, count = total + inputs.double().sum(0), count + len(inputs)
-    (total, count), *others = group.everyone((total.cpu(), count))
-    for more, further in others:
-        total, count = total + more, count + further
-    return (total / count).float().to(images.labels.device)
+    totals, counts = zip(*group.everyone((total.cpu(), count)), strict=True)
+    return (sum(totals) / sum(counts)).float().to(images.labels.device)
 
 
 RANDOM, MEANS, PROBE, FIT, TEXT, COOP = "random", "means", "probe", "fit", "text", "coop"
+SHARES = "shares"
+"""Beside the weights of a first classifier from a graph: class shares of the unlabeled images by the labels on it."""
 NAMED = TEXT, COOP
 """Those that begin with class names."""
 
 
 @torch.no_grad()
 def first_classifier(recipe: Recipe, network: Network, task: Task) -> dict[str, Tensor]:
-    """Weights of ``network.head``, by name, for a network with good features.
-
-    Every rank computes the same, and uses the result of the first.
-    """
-    kind = recipe.first_classifier
+    """Weights of ``network.head``, by name, for a network with good features, and ``SHARES`` if they come from a graph.
+    Every rank uses those of the first."""
+    kind, like, shares = recipe.first_classifier, network.head, {}
     if not find("algorithm", recipe.algorithm.name).learns_labels:
         raise ValueError(f"first_classifier is {kind}, but {recipe.algorithm.name} trains none. Use random.")
     if kind == FIT:
         raise ValueError("first_classifier is fit, which the command can: debiaspl train PHOTOS --fine-tune.")
-    check_features(recipe, network, task, f"first_classifier is {kind}")
+    refuse_random_features(recipe, network=network)
     encoder = deepcopy(network).eval()
     if kind in NAMED:
         head = _of_text(recipe, encoder, task)
     elif kind == MEANS:
         mean = labeled_features(encoder, _some(task.unlabeled, recipe.fit_on))[0].mean(0)
-        head = class_means(network.head, *labeled_features(encoder, task.labeled), mean)
+        head = class_means(like, *labeled_features(encoder, task.labeled), mean)
     elif kind == PROBE:
-        head = probe(network.head, *labeled_features(encoder, task.labeled))
+        head = probe(like, *labeled_features(encoder, task.labeled))
     else:
         features, given = all_features(encoder, task, recipe.fit_on)
         graph = Graph.of(features)
-        likely = graph.most_likely(given, task.labeled.num_classes)[1]
+        likely = graph.most_likely(given, like.out_features)[1]
         label = torch.where(given >= 0, given, likely.to(given.device))
-        weights = ridge_weights(graph.units, label, task.labeled.num_classes)
-        head = as_classifier(network.head, weights, features, graph.mean)
-    return with_finite_bias(head)
+        head = as_classifier(like, ridge_weights(graph.units, label, like.out_features), features, graph.mean)
+        shares = {SHARES: ranks.of_first(class_shares(label[given < 0], like.out_features))}
+    return with_finite_bias(head) | shares
+
+
+def class_shares(label: Tensor, num_classes: int) -> Tensor:
+    return torch.bincount(label, minlength=num_classes).float() / len(label)
 
 
 def with_finite_bias(head: nn.Linear) -> dict[str, Tensor]:
@@ -159,11 +158,9 @@ def probe(like: nn.Linear, features: Tensor, label: Tensor) -> nn.Linear:
 
 @torch.no_grad()
 def graph_hints(recipe: Recipe, network: Network, task: Task) -> Hints:
-    """A label and a confidence for every unlabeled image, from the graph of the network's features.
-
-    Every rank computes the same, and uses the result of the first.
-    """
-    check_features(recipe, network, task, f"{recipe.algorithm.name} learns from labels propagated over a graph")
+    """A label and a confidence for every unlabeled image, from the graph of the network's features. Every rank computes
+    the same, and uses the result of the first."""
+    refuse_random_features(recipe, f"{recipe.algorithm.name} learns from labels propagated over a graph", network)
     encoder, chosen = deepcopy(network).eval(), _some(task.unlabeled, recipe.fit_on)
     features, given = all_features(encoder, task, recipe.fit_on)
     graph, classes = Graph.of(features), task.labeled.num_classes
@@ -171,8 +168,9 @@ def graph_hints(recipe: Recipe, network: Network, task: Task) -> Hints:
     confidence, label = torch.full((len(task.unlabeled),), 1 / classes), torch.zeros(len(task.unlabeled)).long()
     if len(chosen) == len(task.unlabeled):
         places = torch.cat([seen.positions for seen in predict_set(encoder, chosen, BATCH)]).cpu()
-        sure, likely = graph.most_likely(given, classes)
-        confidence[places], label[places] = sure[len(given) - len(places) :], likely[len(given) - len(places) :]
+        confidence[places], label[places] = (
+            part[len(given) - len(places) :] for part in graph.most_likely(given, classes)
+        )
     else:  # the graph has only some of them, and all get the labels of their neighbours in it
         spread = graph.spread(given, classes)
         for seen in predict_set(encoder, task.unlabeled, BATCH):
@@ -222,17 +220,9 @@ def _some(images: ImageSet, most: int) -> ImageSet:
     return images if every == 1 else images.select(torch.arange(0, len(images), every))
 
 
-def refuse_random_features(recipe: Recipe) -> None:
-    """Raise if a first classifier would be made from random features, before anything is built."""
-    if recipe.first_classifier != RANDOM and recipe.network.name != "encoder":
-        _refuse_without_start(recipe, f"first_classifier is {recipe.first_classifier}")
-
-
-def check_features(recipe: Recipe, network: Network, task: Task, what: str) -> None:
-    if not task.labeled.is_encoded and type(network).load_pretrained is Network.load_pretrained:
-        _refuse_without_start(recipe, what)
-
-
-def _refuse_without_start(recipe: Recipe, what: str) -> None:
-    if not recipe.start:
+def refuse_random_features(recipe: Recipe, what: str = "", network: Network | None = None) -> None:
+    """Raise if the first classifier, or ``what`` is said to need features, would be made from random ones."""
+    pretrained = network is not None and type(network).load_pretrained is not Network.load_pretrained
+    if not (recipe.start or pretrained or recipe.network.name in ("encoder", LINEAR)):
+        what = what or f"first_classifier is {recipe.first_classifier}"
         raise ValueError(f"{what}, but the network starts with random weights. Use start=RUN, or a pretrained encoder.")

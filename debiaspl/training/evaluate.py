@@ -1,6 +1,5 @@
 """Evaluates a model on images it was not trained with, and makes the results.json of a run."""
 
-import json
 import platform
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -54,10 +53,8 @@ class Evaluation:
 
 
 def predict_all(model: Network, images: ImageSet, group: Group = ALONE) -> Tensor:
-    """Probabilities of every image, (N, C), in float32; uniform for a file that cannot be read.
-
-    The ranks of a group share the work, so all of them must call this; all have the same model and get the same result.
-    """
+    """Probabilities of every image, (N, C), in float32; uniform for a file that cannot be read. The ranks of a group
+    share the work, and get the same result."""
     result = torch.zeros((len(images), images.num_classes), device=images.labels.device)
     for seen in predict_set(model, images, BATCH, group.number, group.count):
         if seen.skipped:
@@ -70,33 +67,19 @@ def predict_all(model: Network, images: ImageSet, group: Group = ALONE) -> Tenso
 
 
 def evaluate(model: Network, images: ImageSet, group: Group = ALONE) -> Evaluation:
-    """Predict every readable image, in float32, with a model in eval mode.
-
-    The ranks of a group share the work, so all of them must call this; all have the same model and get the same result.
-    """
-    positions, labels, confidences, skipped = zip(*group.everyone(_predicted(model, images, group)), strict=True)
+    """Predict every readable image, in float32, with a model in eval mode. The ranks of a group share the work, and get
+    the same result."""
+    batches = predict_set(model, images, BATCH, group.number, group.count)
+    # Cloned: a view of the positions of all images would be sent with all of them, in every batch.
+    own = [(seen.positions.clone(), *seen.probabilities.max(-1), seen.skipped) for seen in batches]
+    own = [(places, confidence.cpu(), label.cpu(), skipped) for places, confidence, label, skipped in own]
+    parts = [part for one in group.everyone(own) for part in one]
+    positions, confidences, labels, skipped = zip(*parts, strict=True)
     read, order = torch.cat(positions).sort()
     seen = images if len(read) == len(images) else images.select(read)
     reasons = sorted(pair for one in skipped for pair in one.items())
     bad = {images.ids[position]: reason for position, reason in reasons}
     return Evaluation(seen, torch.cat(labels)[order], torch.cat(confidences)[order], bad)
-
-
-def _predicted(model: Network, images: ImageSet, group: Group) -> tuple[Tensor, Tensor, Tensor, dict[int, str]]:
-    """One rank's positions, labels and confidences of the images that it could read, and why not of the others."""
-    where = images.labels.device
-    # A rank may have no batch at all.
-    read = [torch.empty(0, dtype=torch.int64)]
-    labels = [torch.empty(0, dtype=torch.int64, device=where)]
-    confidences = [torch.empty(0, dtype=torch.float32, device=where)]
-    skipped: dict[int, str] = {}
-    for seen in predict_set(model, images, BATCH, group.number, group.count):
-        confidence, label = seen.probabilities.max(-1)
-        read.append(seen.positions)
-        labels.append(label)
-        confidences.append(confidence)
-        skipped |= seen.skipped
-    return torch.cat(read), torch.cat(labels).cpu(), torch.cat(confidences).cpu(), skipped
 
 
 Predict = Callable[[Any], Evaluation]
@@ -118,10 +101,6 @@ class Ending:
     more: dict[str, Any] = field(default_factory=dict)
     """More results, by name."""
 
-    @property
-    def images(self) -> int:
-        return 0 if self.confusion is None else self.confusion.images
-
 
 End = Callable[[Predict, Task], Ending]
 
@@ -138,16 +117,14 @@ WITHOUT_LABELS = Ending(None, "nothing: features were learned without labels, an
 
 
 def basic_results(recipe: Recipe, mode: str, ending: Ending, labels: list[int], unlabeled: int) -> dict[str, Any]:
-    """What the results of every run say: what was computed, and how the model was measured. ``labels`` are those per
-    class that it was trained with; without labels nothing is measured."""
-    numbers: dict[str, Any] = {}
-    if ending.confusion is not None:
-        recall = ending.confusion.recall
+    """What the results of every run say. ``labels`` are those per class that it was trained with."""
+    numbers, confusion = dict[str, Any](), ending.confusion
+    if confusion is not None:
         numbers = {
-            "accuracy": int(ending.confusion.right.sum()) / ending.images,
-            "recall": recall,
-            "worst_recall": min(share for share in recall if share is not None),
-            "confusion": ending.confusion.to_json(),
+            "accuracy": confusion.accuracy,
+            "recall": confusion.recall,
+            "worst_recall": min(share for share in confusion.recall if share is not None),
+            "confusion": confusion.to_json(),
         }
     return {
         "recipe": recipe.to_json(),
@@ -156,7 +133,7 @@ def basic_results(recipe: Recipe, mode: str, ending: Ending, labels: list[int], 
         **numbers,
         "labels": labels,
         "unlabeled": unlabeled,
-        "test": ending.images,
+        "test": 0 if confusion is None else confusion.images,
         "versions": {"debiaspl": __version__, "torch": torch.__version__, "python": platform.python_version()},
     }
 
@@ -164,7 +141,7 @@ def basic_results(recipe: Recipe, mode: str, ending: Ending, labels: list[int], 
 def measured(
     recipe: Recipe, task: Task, mode: str, predict: Predict, ending: Ending, log: list[dict[str, Any]]
 ) -> dict[str, Any]:
-    """The results with their origin; everything except timings is the same for the same recipe."""
+    """The results except timings, which are the same for the same recipe."""
     results = basic_results(recipe, mode, ending, task.labeled.counts(), len(task.unlabeled))
     if task.validation is not None:
         held_out = predict(task.validation)
@@ -186,9 +163,8 @@ def mode(recipe: Recipe, algorithm: Algorithm) -> str:
 
 
 def pseudo_labels(log: list[dict[str, Any]], true: list[int] | None) -> dict[str, Any]:
-    """The pseudo-labels in the second half of a run: how many of each class, their distance from the ``true`` shares
-    (or from uniform ones), classes with almost none, largest over smallest class if both have 10 or more, and how many
-    are correct. Empty, if no label was confident enough."""
+    """The pseudo-labels in the second half of a run, beside the ``true`` shares (or uniform ones); empty if no label
+    was confident enough."""
     half = [record for record in log if "pseudo_labels" in record and 2 * record["step"] > log[-1]["step"]]
     counts = [sum(column) for column in zip(*(record["pseudo_labels"] for record in half), strict=True)]
     if not any(counts):
@@ -208,12 +184,11 @@ def timing(seconds: float, device: torch.device) -> dict[str, Any]:
     return {"seconds": round(seconds, 1), "device": name, "threads": torch.get_num_threads()}
 
 
-def about(recipe: Recipe, images: ImageSet) -> dict[str, str]:
+def about(recipe: Recipe, images: ImageSet) -> dict[str, Any]:
     """What is needed to use the weights again."""
-    facts = {
+    return {
         "network": recipe.to_json()["network"],
         "classes": images.classes,
         "channels": images.channels,
         "size": list(images.images.shape[2:]),
     }
-    return {"debiaspl": json.dumps(facts)}

@@ -54,7 +54,8 @@ class Group:
 
     def merged(self, entries: dict[str, str]) -> dict[str, str]:
         """The entries of all ranks on the first; empty on the others."""
-        return entries
+        everyone = self.everyone(entries)
+        return {name: text for one in everyone for name, text in one.items()} if self.first else {}
 
 
 ALONE = Group()
@@ -100,10 +101,6 @@ class Ranks(Group):
         distributed.all_gather_object(values, value, group=self._hosts)
         return values
 
-    def merged(self, entries: dict[str, str]) -> dict[str, str]:
-        everyone = self.everyone(entries)
-        return {name: text for one in everyone for name, text in one.items()} if self.first else {}
-
     def forget(self) -> None:
         self._hosts = None
 
@@ -140,8 +137,7 @@ def joined(device: torch.device, seconds: float) -> Iterator[Group]:
         with group.watched():
             yield group
     except BaseException as error:
-        # NCCL would first wait for messages that the others never send, and the error would never be shown; unless all
-        # of them have stopped after the same step.
+        # NCCL would wait for messages that the others never send, unless all have stopped after the same step.
         leave = isinstance(error, Interrupted) or device.type != "cuda"
         _forget_locals(error, callers)
         raise
@@ -180,9 +176,9 @@ def _connect(backend: str, seconds: float) -> None:
 def _meet(store: Any, rank: int, count: int, seconds: float) -> str:
     """A name that the ranks of this attempt share, and that no earlier attempt has used.
 
-    torchrun keeps one store over restarts, with the addresses of processes that no longer exist, and a rank that was
-    killed early may have been the only one to use it. The environment has no number of the attempt that is equal on all
-    machines. So the first rank makes a name and sends it to every other that asks, until each has confirmed it.
+    torchrun keeps one store over restarts, with the addresses of processes that no longer exist, and no number of the
+    attempt that is equal on all machines. So the first rank makes a name and sends it to every other that asks, until
+    each has confirmed it.
     """
     if rank:
         ticket = uuid.uuid4().hex
@@ -222,12 +218,8 @@ def _forget_locals(error: BaseException, callers: BaseException | None) -> None:
 
 
 def _leave() -> None:
-    """Destroy the process group. No DistributedDataParallel may be referenced any more.
-
-    The sending and receiving threads release their last tensors a moment later, and need Python for it. If Python is
-    ending then, the process aborts. If a DistributedDataParallel is the last to hold the group, it waits for the
-    threads while it blocks Python, and hangs. The group itself waits for them without blocking Python.
-    """
+    """Destroy the process group. No DistributedDataParallel may be referenced any more: the last to hold the group
+    would wait for the sending threads while it blocks Python, which they need, and hang."""
     gc.collect()
     distributed.destroy_process_group()
 

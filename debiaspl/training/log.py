@@ -17,11 +17,8 @@ from debiaspl.files import open_own, parse_json
 from debiaspl.training.process import RunError
 
 _logger = logging.getLogger("debiaspl")
-MINUTE = 60.0
 ERASE = "\r\x1b[0K"
 """Go to the beginning of the line, and erase it."""
-DUMB = ("dumb", "unknown")
-"""Values of TERM of terminals that cannot overwrite a line."""
 
 
 def parse_log(text: str, path: Path) -> list[dict[str, Any]]:
@@ -41,15 +38,15 @@ def _record(line: str, number: int, path: Path) -> dict[str, Any]:
 
 
 class Log(AbstractContextManager["Log"]):
-    """``log.jsonl``: one line per ``log_every`` steps. Its length is in the checkpoint, so that a resumed run can drop
-    the lines after it. If the file is shorter, lines were lost, and the complete ones that are left are kept."""
+    """``log.jsonl``. Its length is in the checkpoint: a resumed run drops the lines after it. Of a shorter file, the
+    complete lines are kept."""
 
     def __init__(self, path: Path, length: int = 0) -> None:
         self.path = path
         self.records: list[dict[str, Any]] = []
         """All records of the run, those of its earlier parts first."""
         with self._plain_errors(), ExitStack() as opened:
-            # Not through a link, because a resumed run truncates its log. Unbuffered: nothing is written on closing.
+            # Not through a link, because it is truncated. Unbuffered: nothing is written on closing.
             self._file = opened.enter_context(open(open_own(path), "ab", buffering=0))
             size = os.fstat(self._file.fileno()).st_size
             before = os.pread(self._file.fileno(), max(min(length, size), 0), 0)
@@ -87,25 +84,22 @@ class Log(AbstractContextManager["Log"]):
 
 @dataclass
 class ProgressLine(AbstractContextManager["ProgressLine"]):
-    """Shows step, losses, share of kept labels, distance of the prior from the true shares, state of the features and
-    remaining time, on one line of a terminal. Elsewhere it prints a line a minute."""
+    """Shows where a run is on one line of a terminal. Elsewhere it prints a line a minute."""
 
     name: str
     first_step: int
     steps: int
-    stream: TextIO = field(default_factory=lambda: sys.stderr)
-    unit: str = "step"
     part: str = ""
     """Which of several runs this is: ``run 2 of 8``."""
     after: float = 0.0
     """What the remaining time includes after this run, in its steps."""
     shown: bool = True
-    """If not, only warnings are printed, for one of several processes that share a terminal."""
+    """If not, only warnings are printed."""
+    unit: str = "step"
+    stream: TextIO = field(default_factory=lambda: sys.stderr)
     _started: float = field(default_factory=time.monotonic, init=False)
     _printed: float = field(default_factory=time.monotonic, init=False)
-    """When the last line was printed without a terminal."""
     _health: list[str] = field(default_factory=list, init=False)
-    """The latest measurement, until the next one."""
     _drawn: bool = field(default=False, init=False)
 
     def show(self, step: int, record: Mapping[str, Any]) -> None:
@@ -132,13 +126,12 @@ class ProgressLine(AbstractContextManager["ProgressLine"]):
         print(prose(line, self.stream), file=self.stream, flush=True)
 
     def say(self, *parts: str) -> None:
-        """Show these parts on one line. If they do not fit, parts are dropped from the second last on: the last one
-        shows the position in the whole. There is room left for ``^C``, which a terminal adds when it is typed: on a
-        full line it would begin another one, and this one would stay."""
+        """Show these parts on one line, without those before the last one that do not fit. There is room left for
+        ``^C``, which a terminal adds when it is typed: a full line would then stay."""
         if not self.shown:
             return
-        if not self.stream.isatty() or os.environ.get("TERM") in DUMB:
-            if time.monotonic() - self._printed >= MINUTE:
+        if not self.stream.isatty() or os.environ.get("TERM") in ("dumb", "unknown"):
+            if time.monotonic() - self._printed >= 60:
                 self._printed = time.monotonic()
                 self.tell("  ".join(parts))
             return
@@ -187,7 +180,7 @@ def event_files(folder: Path, number: int) -> Iterator[Callable[[dict[str, Any]]
 
 
 MOST = 20
-"""Longest list, with a number per class, that is written: each becomes a chart."""
+"""Longest list, with a number per class, that is written: each number becomes a chart."""
 
 
 def numbers(record: dict[Any, Any], prefix: str = "") -> dict[str, float]:

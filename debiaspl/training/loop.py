@@ -42,15 +42,11 @@ class RunOptions:
     end: End = on_the_test_set
     """How the finished run is measured."""
     part: str = ""
-    """For the progress line, if this is one of several runs: ``run 2 of 8``."""
+    """``part``, ``after`` and ``shown`` are those of the progress line."""
     after: float = 0.0
-    """For the remaining time: what comes after this run, in its steps."""
     on_log: OnLog | None = None
-    """Called with each record that is written to log.jsonl, by the first rank."""
     tensorboard: bool = False
-    """Whether to write TensorBoard event files beside log.jsonl."""
     shown: bool = True
-    """Whether there is a progress line; warnings are printed in any case."""
 
 
 def train(
@@ -110,9 +106,7 @@ def train_as(
     if options.tensorboard:
         summary_writer()  # raises if it is not installed, before anything is written
     with joined(where, options.timeout) as group:
-        run = Run(Path(out))
-        if group.first:
-            run = Run.at(run.folder, recipe, options.resume)
+        run = Run.at(Path(out), recipe, options.resume) if group.first else Run(Path(out))
         ended = group.from_first(run.results() if group.first else None)
         if ended is not None:
             return ended
@@ -120,7 +114,7 @@ def train_as(
         if recipe.network.settings.get("frozen"):
             raise RunError("a frozen encoder is not trained step by step. Use train_photos, or frozen=false.")
         task = task_of(recipe, data)
-        begun = bool(group.from_first(checkpoint_steps(run.folder / "checkpoint") if group.first else None))
+        begun = bool(group.from_first(checkpoint_steps(run.checkpoints) if group.first else None))
         # A run that cannot be built leaves no folder behind.
         step = Step(recipe, task, where, options.workers, not options.eager, not begun, group, begin)
         try:
@@ -133,16 +127,18 @@ def train_as(
 def _train(recipe: Recipe, run: Run, step: Step, group: Group, options: RunOptions) -> dict[str, Any]:
     saved = group.from_first(run.checkpoint() if group.first else None)
     origin = {"device": step.device.type, "data": digest(step.task)}
-    files = _files(recipe, step)
+    # Empty for a missing file.
+    own = {name: digest_if_there(path) for name, path in step.algorithm.files().items()}
+    files = {"start": start_digest(recipe.start), **own}
     # Files are only read by new runs: later, some machines may no longer have them.
-    _check_alike(origin if saved is not None else {**origin, **files}, group)
+    alike = origin if saved is not None else origin | files
+    if group.largest(alike != group.from_first(alike)):  # all must draw from the same images in the same order
+        raise RunError("the ranks differ in device, images, labels or start. Give every machine the same files.")
     number, seconds_before, log_length = 0, 0.0, 0
     lost = group.first and saved is None and run.log_path.exists()
     if saved is not None:
-        begun = saved.facts["files"]
-        _check_origin(saved, origin, run)
-        _check_files(begun, group.from_first(files), run)
-        files = begun
+        _check_resumed(saved, origin, group.from_first(files), run)
+        files = saved.facts["files"]
         step.load(saved.tensors)
         step.skipped = dict(saved.facts["skipped"])
         number, seconds_before, log_length = saved.step, saved.facts["seconds"], saved.facts["log_length"]
@@ -168,9 +164,7 @@ def _train(recipe: Recipe, run: Run, step: Step, group: Group, options: RunOptio
 
     with (
         Log(run.log_path, log_length) if group.first else nullcontext() as log,
-        ProgressLine(
-            recipe.name, number, recipe.steps, part=options.part, after=options.after, shown=options.shown
-        ) as progress,
+        ProgressLine(recipe.name, number, recipe.steps, options.part, options.after, options.shown) as progress,
         stop_requests(again=group.count > 1) as stop_requested,
         event_files(run.folder, number) if options.tensorboard and group.first else nullcontext() as write_events,
     ):
@@ -210,11 +204,10 @@ def _train(recipe: Recipe, run: Run, step: Step, group: Group, options: RunOptio
     # Every rank measures, although only the first needs the result: each predicts its share.
     labels, ending = step.task.has_labels, WITHOUT_LABELS
     if labels:
-        ending = options.end(predict, step.task)
-        if not step.algorithm.learns_labels:
-            ending = replace(ending, evaluated=f"nearest class mean of the labeled images; {ending.evaluated}")
-        elif step.algorithm.classifier() is not None:
-            ending = replace(ending, evaluated=f"the further classifier of the algorithm; {ending.evaluated}")
+        ending, further = options.end(predict, step.task), step.algorithm.classifier() is not None
+        which = "the further classifier of the algorithm; " if further else ""
+        which = which if step.algorithm.learns_labels else "nearest class mean of the labeled images; "
+        ending = replace(ending, evaluated=f"{which}{ending.evaluated}")
     results = measured(recipe, step.task, mode(recipe, step.algorithm), predict, ending, records)
     if group.first:
         results |= {name: found for name, found in files.items() if found}
@@ -224,32 +217,16 @@ def _train(recipe: Recipe, run: Run, step: Step, group: Group, options: RunOptio
     return group.from_first(results)
 
 
-def _check_origin(saved: Checkpoint, origin: dict[str, str], run: Run) -> None:
-    if saved.facts["device"] != origin["device"]:
-        raise RunError(
-            f"{run.folder} was started on a {saved.facts['device']}, and this is a {origin['device']}, with other "
-            "random numbers. Use the right --device, or start another run."
-        )
+def _check_resumed(saved: Checkpoint, origin: dict[str, str], files: dict[str, str], run: Run) -> None:
+    then, now = saved.facts["device"], origin["device"]
+    if then != now:
+        other = "which has other random numbers. Use the right --device"
+        raise RunError(f"{run.folder} was started on a {then}, and this is a {now}, {other}.")
     if saved.facts["data"] != origin["data"]:
         raise RunError(f"the images or labels of {run.folder} have changed: it cannot be resumed. Start another run.")
-
-
-def _files(recipe: Recipe, step: Step) -> dict[str, str]:
-    """Digests of the files that a new run reads: the start, and those of the algorithm; empty for a missing file."""
-    own = {name: digest_if_there(path) for name, path in step.algorithm.files().items()}
-    return {"start": start_digest(recipe.start), **own}
-
-
-def _check_files(begun: dict[str, str], now: dict[str, str], run: Run) -> None:
-    for name, digest_now in now.items():
-        if digest_now and begun.get(name, digest_now) != digest_now:
+    for name, digest_now in files.items():
+        if digest_now and saved.facts["files"].get(name, digest_now) != digest_now:
             raise RunError(f"the {name} with which {run.folder} was started has changed. Restore it, or move it away.")
-
-
-def _check_alike(origin: dict[str, str], group: Group) -> None:
-    """All ranks must draw from the same images in the same order."""
-    if group.largest(origin != group.from_first(origin)):
-        raise RunError("the ranks differ in device, images, labels or start. Give every machine the same files.")
 
 
 def _refuse_bad(step: Step, run: Run, group: Group) -> None:
@@ -260,7 +237,7 @@ def _refuse_bad(step: Step, run: Run, group: Group) -> None:
     bad = -group.largest(-found if found >= 0 else -never)
     if bad == never:
         return
-    numbers = checkpoint_steps(run.folder / "checkpoint")
+    numbers = checkpoint_steps(run.checkpoints)
     kept = f"The checkpoint of step {numbers[-1]} is kept" if numbers else "There is no checkpoint yet"
     raise RunError(f"the loss of step {bad} is not finite. {kept} in {run.folder}. Try a smaller learning_rate.")
 

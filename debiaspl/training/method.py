@@ -9,7 +9,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from debiaspl.training.parts import PARTS, find, is_importable
+from debiaspl._checks import did_you_mean
+from debiaspl.training.parts import PARTS, find, is_importable, names_file
 from debiaspl.training.recipe import Choice, Recipe, with_defaults
 
 DEBIASPL = "debiaspl"
@@ -25,6 +26,9 @@ def with_method(recipe: Recipe, method: str, load_files: bool = False) -> Recipe
     """The recipe with this method. Settings that the new parts have too are kept; ``load_files`` as in
     ``Recipe.changed``."""
     algorithm, correction = _split(method)
+    known = algorithm in PARTS["algorithm"] or names_file(algorithm)
+    if not known and (meant := did_you_mean(method, _OTHER_NAMES)):
+        raise ValueError(f"there is no method named {method!r}.{meant}")
     changed = recipe.changed(load_files, algorithm=algorithm)
     made = find("algorithm", algorithm)
     if correction == MARGINS:

@@ -25,7 +25,7 @@ class Monitor:
     """Sums over the steps since the last line. The only place that reads the true labels of unlabeled images."""
 
     def __init__(self, true: list[int] | None = None) -> None:
-        """``true`` are the counts of the true classes of the unlabeled images, if known."""
+        """``true``: see ``true_counts``."""
         self.sums: dict[str, Tensor] = {}
         self.true = true
 
@@ -79,11 +79,11 @@ class Monitor:
         for value in self.sums.values():
             value.zero_()  # in place, because a recorded step adds to these very tensors
         steps = sums["steps"]
-        means: dict[str, dict[str, Any]] = {"losses": {}, "means": {}}
-        for name in (name for name in sums if "/" in name):
-            group, _, own_name = name.partition("/")
-            means[group][own_name] = sums[name] / steps
-        record: dict[str, Any] = {"losses": means["losses"], **means["means"]}
+
+        def means(prefix: str) -> dict[str, Any]:
+            return {name.removeprefix(prefix): sums[name] / steps for name in sums if name.startswith(prefix)}
+
+        record = {"losses": means("losses/"), **means("means/")}
         if "kept" in sums:
             record["kept"] = sums["kept"] / steps
             record["pseudo_labels"] = sums["counts"]
@@ -107,8 +107,6 @@ def true_counts(unlabeled: ImageSet) -> list[int] | None:
 
 SAMPLE = 1000
 """Number of measured images, or all if there are fewer."""
-TIMES = 20
-"""Number of measurements in a run whose recipe does not set an interval."""
 IN_A_ROW = 3
 """Measurements that must agree before a warning, together with all in the last tenth of the run's steps."""
 MIN_STEPS = 100
@@ -129,11 +127,7 @@ Record = Mapping[str, Any]
 
 class Health:
     """``health.measure(record)``: measurements of the averaged model's features for a line of the log, and, once, a
-    warning if they collapse.
-
-    The sample is the same every time, from a separate generator with the run's seed. Training is not affected. Files
-    are read once. Test images are not used.
-    """
+    warning if they collapse. The sample is the same every time; training is not affected."""
 
     def __init__(self, step: "Step", group: Group, log: Sequence[Record]) -> None:
         """``log`` contains the records of an earlier part of the run."""
@@ -144,23 +138,21 @@ class Health:
         self._sample: ImageSet | None = None
 
     def due(self, number: int) -> bool:
-        """Whether to measure after so many steps: before the first one, at each interval and after the last one."""
+        """Whether to measure after so many steps."""
         return self._every > 0 and (number % self._every == 0 or number == self._step.recipe.steps)
 
     def measure(self, record: Record) -> dict[str, Any]:
-        """``health``, and ``warning`` if there is a new one. The first rank measures, which takes milliseconds. All
-        ranks must call this."""
+        """``health``, and ``warning`` if there is a new one. The first rank measures; all ranks must call this."""
         measured: dict[str, Any] = {}
         if self._group.first:
             measured["health"] = self._measured()
-            self._history.append({**record, **measured})
             task, algorithm = self._step.task, self._step.algorithm
             classes = task.labeled.num_classes if algorithm.learns_labels else 0
-            warning = verdict(self._history, self._step.recipe.steps, classes)
-            said = {record["warning"]["kind"] for record in self._history if "warning" in record}
-            if warning is not None and not {warning["kind"], COLLAPSED} & said:
+            warning = verdict([*self._history, {**record, **measured}], self._step.recipe.steps, classes)
+            given = {record["warning"]["kind"] for record in self._history if "warning" in record}
+            if warning is not None and not {warning["kind"], COLLAPSED} & given:
                 measured["warning"] = {**warning, "todo": algorithm.advice}
-                self._history[-1] = {**record, **measured}
+            self._history.append({**record, **measured})
         self._group.largest(0)  # first between the hosts: on a GPU a rank that hangs would not be noticed
         return measured
 
@@ -177,16 +169,14 @@ def interval(recipe: Recipe, learns_labels: bool) -> int:
     """Steps between two measurements; 0: none."""
     if recipe.health_every:
         return max(recipe.health_every, 0)
-    return 0 if learns_labels else -(-recipe.steps // TIMES)
+    return 0 if learns_labels else -(-recipe.steps // 20)  # twenty times in a run
 
 
 def sample(images: ImageSet, seed: int) -> ImageSet:
     """Images in memory, without unreadable files, which the log names when they occur in training."""
     generator = torch.Generator().manual_seed(seed)
     stored = loaded(images.select(torch.randperm(len(images), generator=generator)[:SAMPLE].sort().values))[0]
-    if isinstance(stored.images, Tensor):
-        return stored
-    return replace(stored, images=stored.images[torch.arange(len(stored))])  # a packed set, from disk
+    return replace(stored, images=stored.images[torch.arange(len(stored))])  # those of a packed set are on disk
 
 
 @torch.no_grad()
@@ -199,13 +189,7 @@ def _features(model: Network, images: ImageSet) -> Tensor:
 
 def verdict(history: Sequence[Record], steps: int, classes: int = 0) -> dict[str, str] | None:
     """A warning, ``kind`` and ``fact``, after the last of these lines of the log; None if the features are healthy.
-
-    Args:
-        history: records from the first measurement, before training, to the last so far.
-        steps: steps of the whole run.
-        classes: number of classes, for an algorithm that learns labels, whose features may shrink to one direction per
-            class; 0 for a self-supervised algorithm.
-    """
+    Where labels are learned, features may shrink to one direction for each of the ``classes``."""
     trained = [record for record in history if record["step"] > 0]
     if steps < MIN_STEPS or len(trained) < IN_A_ROW or trained[-1]["step"] < WARMED_UP * steps:
         return None
@@ -216,7 +200,7 @@ def verdict(history: Sequence[Record], steps: int, classes: int = 0) -> dict[str
     if max(spreads[-recent:]) < LEAST_SPREAD or max(rank[-recent:]) < least:
         fact = (
             f"The features have collapsed: their effective rank is {rank[-1]:.1f} and was {largest:.1f}, and their "
-            f"spread is {spreads[-1]:.2f}, where 1 is even and 0 is all alike{_loss(trained)}."
+            f"spread is {spreads[-1]:.2f}, where 1 is even and 0 is all alike."
         )
         return {"kind": COLLAPSED, "fact": fact}
     if classes:
@@ -227,15 +211,9 @@ def verdict(history: Sequence[Record], steps: int, classes: int = 0) -> dict[str
         return None
     fact = (
         f"The features are collapsing slowly: their effective rank fell from {rank[best]:.1f} at step "
-        f"{trained[best]['step']:,} to {rank[-1]:.1f}{_loss(trained)}."
+        f"{trained[best]['step']:,} to {rank[-1]:.1f}."
     )
     return {"kind": COLLAPSING, "fact": fact}
-
-
-def _loss(trained: Sequence[Record]) -> str:
-    """The loss meanwhile, which says little about the features."""
-    before, now = (sum(record["losses"].values()) for record in (trained[0], trained[-1]))
-    return f", while the loss fell from {before:.2f} to {now:.2f}" if now < before else ""
 
 
 def health_results(log: Sequence[Record]) -> dict[str, Any]:
@@ -250,8 +228,7 @@ def health_results(log: Sequence[Record]) -> dict[str, Any]:
 
 def effective_rank(features: Tensor) -> float:
     """Number of directions that the features use: exp(H(p)), where p are the singular values of the centred features
-    over their sum, and H is the entropy in nats (Roy and Vetterli, 2007). At most the smaller of N - 1 and D for
-    features (N, D), and 0 if all are equal."""
+    over their sum, and H is the entropy in nats (Roy and Vetterli, 2007); 0 if all are equal."""
     centred = features.double() - features.double().mean(0)
     # Squares of the singular values, from the smaller of the two products: much faster than the singular values.
     product = centred @ centred.T if len(centred) < centred.shape[1] else centred.T @ centred

@@ -36,11 +36,11 @@ def train_all(
     watch: Callable[[int], None] = lambda steps: None,
     go_on: str = "the same call",
 ) -> list[dict[str, Any]]:
-    """Train every job, with one thread each, and return their results in order.
+    """Train every job, with one thread each, and return their results in order. Started jobs are resumed, finished ones
+    are not repeated.
 
-    One thread, because small networks gain little from more, and because the bits then do not depend on the number of
-    cores. By default, ``at_a_time`` decides how many train together. Started jobs are resumed, finished jobs are not
-    repeated. ``watch`` is called several times a second with the number of steps that all jobs together have taken.
+    With one thread, the bits do not depend on the number of cores. ``watch`` is called several times a second with the
+    number of steps that all jobs together have taken.
     """
     count = at_a_time(jobs, workers)
     with safe_start(), stop_requests() as stop_requested, _pool(count) as pool:
@@ -69,7 +69,7 @@ def train_all(
 
 
 def at_a_time(jobs: Sequence[Job], workers: int | None) -> int:
-    """How many jobs train at the same time: by default one for each core; on a GPU one, which fills it."""
+    """By default one job for each core; on a GPU one, which fills it."""
     on_gpu = any(job.device != "cpu" for job in jobs)
     return min(workers or (1 if on_gpu else usable_cores()), len(jobs))
 

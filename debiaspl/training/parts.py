@@ -51,8 +51,7 @@ OWN: dict[str, type] = {"algorithm": Algorithm, "correction": Correction}
 _EXPECTED = {bool: "true or false", int: "a whole number", float: "a number", str: "a text", tuple: "a list"}
 """Types of defaults that say which values a setting takes."""
 
-# Arguments that the run passes to parts that declare them. They cannot be set, and a part that does not declare one
-# does not get it: the signature of a correction shows whether it needs class counts.
+# Arguments that the run passes to parts that declare them, which cannot be set.
 SUPPLIED = (
     *("num_classes", "num_features", "num_unlabeled", "class_counts", "channels", "correction"),
     *("classes", "unlabeled_ids", "hints", "image_size"),
@@ -64,21 +63,18 @@ def find(kind: str, name: str) -> Any:
     if kind in OWN and names_file(name):
         return _checked(kind, name, load(name, OWN[kind]))
     if kind == "network" and is_own(name):
-        return own_builder(name) or _loaded_network(name)
-    parts = PARTS[kind]
-    if kind == "correction" and PLUS in name:
-        return CompositeBuilder(name, CORRECTIONS)
-    if name not in parts:
-        raise ValueError(f"there is no {kind} named {name!r}.{_hint(kind, name)}")
-    return parts[name]
+        return _own_network(name)
+    names = name.split(PLUS) if kind == "correction" else [name]
+    for one in names:
+        if one not in PARTS[kind]:
+            raise ValueError(f"there is no {kind} named {one!r}.{_hint(kind, one)}")
+    return PARTS[kind][name] if len(names) == 1 else CompositeBuilder(name, CORRECTIONS)
 
 
 def _hint(kind: str, name: str) -> str:
     """What may have been meant. It fits every place where a name is given: --set, --methods, or an argument."""
-    if kind in OWN and name.endswith(".py"):
-        return f" For your own file, name the class too: {name}:ClassName."
-    if kind == "network" and name.endswith(".py"):
-        return f" For your own file, name the function too: {name}:build."
+    if name.endswith(".py") and (kind in OWN or kind == "network"):
+        return f" For your own file, name its content too: {name}:{'ClassName' if kind in OWN else 'build'}."
     hint = did_you_mean(name, PARTS[kind])
     if kind not in OWN:
         return f"{hint} There are {listed(PARTS[kind])}."
@@ -109,22 +105,14 @@ def check_settings(kind: str, name: str, settings: Mapping[str, Any]) -> None:
 
 
 def check_type(name: str, value: Any, default: Any) -> None:
-    """Raise unless a setting has the type of its default"""
+    """Raise unless a setting has the type of its default."""
     kind = type(default)
-    if kind not in _EXPECTED:
-        return
     fits = isinstance(value, (int, float) if kind is float else kind)
-    if not fits or (isinstance(value, bool) and kind is not bool):
+    if kind in _EXPECTED and (not fits or (isinstance(value, bool) and kind is not bool)):
         raise ValueError(f"{name} is {value!r}, expected {_EXPECTED[kind]}.")
     if kind is tuple and default:
         for item in value:
             check_type(name, item, default[0])
-
-
-def owners(setting: str) -> dict[str, list[str]]:
-    """The parts of debiaspl that have a setting of this name: kind -> names."""
-    named = {kind: [name for name in PARTS[kind] if setting in settings_of(kind, name)] for kind in PARTS}
-    return {kind: names for kind, names in named.items() if names}
 
 
 def build(kind: str, name: str, settings: Mapping[str, Any], **known: Any) -> Any:
@@ -143,9 +131,7 @@ def _arguments(builder: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
     named: dict[str, inspect.Parameter] = {}
     for source in inspect.getmro(builder) if isinstance(builder, type) else (builder,):
         parameters = inspect.signature(source).parameters.values()
-        named = {
-            item.name: item for item in parameters if item.kind not in (item.VAR_POSITIONAL, item.VAR_KEYWORD)
-        } | named
+        named = {one.name: one for one in parameters if one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD)} | named
         if all(item.kind != item.VAR_KEYWORD for item in parameters):
             break
     return named
@@ -159,11 +145,13 @@ def allowed_network(network: OwnCode) -> OwnBuilder:
         return _checked("network", own := own_name(network), allow(own, network))
     if not is_own(network):
         raise ValueError(f"network is {network!r}, expected your own: PATH.py:build.{_hint('network', network)}")
-    return own_builder(network) or _loaded_network(network)
+    return _own_network(network)
 
 
-def _loaded_network(name: str) -> OwnBuilder:
-    """What builds a user's own network; its file is executed."""
+def _own_network(name: str) -> OwnBuilder:
+    """What builds a user's own network; its file is executed, unless it is loaded."""
+    if (known := own_builder(name)) is not None:
+        return known
     if not names_file(name):
         raise ValueError(f"{name} is a network that was passed in Python. Pass it again: train(..., network=...).")
     return _checked("network", name, allow(name, load(name, None)))
@@ -200,17 +188,15 @@ def load(name: str, base: type | None) -> Any:
         _loaded[file] = _execute(file, path)
     contents = vars(_loaded[file])
     part: Any = contents.get(wanted)
-    own = [key for key, value in contents.items() if getattr(value, "__module__", "") == contents["__name__"]]
-    if base is None:
-        if not callable(part):
-            raise ValueError(
-                f"{path} has no function or class {wanted!r}; it has {', '.join(own) or 'none'}. Expected build()."
-            )
-        return part
-    if not _extends(part, base):
-        classes = ", ".join(key for key in own if _extends(contents[key], base)) or "none"
-        extends = f"{base.__module__.rpartition('.')[0]}.{base.__name__}"
-        raise ValueError(f"{path} has no class {wanted!r} that extends {extends}; it has {classes}.")
+
+    def fits(value: object) -> bool:
+        return callable(value) if base is None else isinstance(value, type) and issubclass(value, base)
+
+    if not fits(part):
+        wants = f"extends {base.__module__.rpartition('.')[0]}.{base.__name__}" if base else "is a function or class"
+        fitting = {key: value for key, value in contents.items() if fits(value)}
+        own = listed(key for key, value in fitting.items() if getattr(value, "__module__", "") == contents["__name__"])
+        raise ValueError(f"{path} has no {wanted!r} that {wants}; it has {own}.")
     if inspect.isabstract(part):
         missing = ", ".join(f"{method}()" for method in sorted(part.__abstractmethods__))
         raise ValueError(f"{name} does not define {missing}. For an example see debiaspl/algorithms/supervised.py.")
@@ -221,10 +207,6 @@ def went_through(error: BaseException) -> bool:
     """Whether an error was raised in a user's own file, here or in a worker process: then show the traceback."""
     text = "".join(traceback.format_exception(error))
     return any(f'File "{file}"' in text for file in _loaded)
-
-
-def _extends(value: object, base: type) -> bool:
-    return isinstance(value, type) and issubclass(value, base)
 
 
 def _execute(file: Path, path: str) -> ModuleType:
@@ -241,13 +223,7 @@ def _execute(file: Path, path: str) -> ModuleType:
         spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:
         del sys.modules[name]
-        raise ValueError(f"{path} could not be loaded: {_explained(error, file)}") from error
+        lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(file)]
+        where = f"line {lines[-1]}: " if lines else ""  # a SyntaxError names its line itself
+        raise ValueError(f"{path} could not be loaded: {where}{type(error).__name__}: {error}") from error
     return module
-
-
-def _explained(error: BaseException, file: Path) -> str:
-    """The error and the line of the user's file at which it happened."""
-    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(file)]
-    if isinstance(error, SyntaxError) and error.filename == str(file):
-        return f"line {error.lineno}: {type(error).__name__}: {error.msg}"
-    return f"{f'line {lines[-1]}: ' if lines else ''}{type(error).__name__}: {error}"

@@ -72,11 +72,8 @@ class Inputs:
 class Recording:
     """``recording(program)`` runs the program. The first calls run it directly; a later one records it.
 
-    Recording itself runs nothing, and a replay runs the same kernels on the same tensors as the program. So the result
-    does not depend on which calls were replayed, and nothing has to be restored.
-
-    The program must do the same operations on the same tensors each time, and must not wait for the device. Random
-    numbers come from ``generator``, whose state a replay advances as the program would.
+    The program must do the same operations on the same tensors each time, and must not wait for the device. A replay
+    runs the same kernels, and advances ``generator`` as the program would: the result is the same.
     """
 
     def __init__(self, generator: torch.Generator, several_ranks: bool = False) -> None:
@@ -120,8 +117,8 @@ class Recording:
 
 
 class Losses(nn.Module):
-    """``losses(batch)``: the algorithm with its networks, in the one module that DistributedDataParallel wraps. The
-    teacher is not part of it, because an average has no gradients to exchange."""
+    """``losses(batch)``: what DistributedDataParallel wraps. The teacher is not part of it, because an average has no
+    gradients to exchange."""
 
     def __init__(self, models: Models, algorithm: Algorithm) -> None:
         super().__init__()
@@ -133,9 +130,7 @@ class Losses(nn.Module):
         """Named losses; without a batch, a loss of 0 that depends on every parameter."""
         if batch is None:
             return {"nothing": self._nothing(list(self.parameters()))}
-        correction = self.algorithm.correction
-        if correction.looks:
-            correction.look(self._models.teacher, batch.labeled, batch.progress)
+        self.algorithm.correction.look(self._models.teacher, batch.labeled, batch.progress)
         losses = self.algorithm.losses(self._models, batch)
         check_losses(self.algorithm, losses)
         if ranks.count() == 1:
@@ -171,7 +166,7 @@ def exchanged(losses: Losses) -> nn.Module:
 
 
 def no_sync(losses: nn.Module, later: bool) -> AbstractContextManager[None]:
-    """Context in which, if ``later``, gradients stay on their rank: the next exchange sends their sum."""
+    """Context in which, if ``later``, gradients stay on their rank until the next exchange."""
     return losses.no_sync() if later and isinstance(losses, DistributedDataParallel) else nullcontext()
 
 
@@ -181,11 +176,7 @@ def pieces(batch: Batch, truth: Tensor, count: int) -> Iterator[tuple[Batch, Ten
         yield batch, truth
         return
     for number in range(count):
-
-        def part(rows: Tensor, number: int = number) -> Tensor:
-            return rows.tensor_split(count)[number]
-
-        parts: dict[str, Any] = {name: part(getattr(batch, name)) for name in ("labeled", "labels", "positions")}
-        for name in ("weak", "strong", "labeled_strong"):
-            parts[name] = tuple(map(part, getattr(batch, name)))
-        yield replace(batch, **parts), part(truth)
+        first, every = ("labeled", "labels", "positions"), ("weak", "strong", "labeled_strong")
+        parts: dict[str, Any] = {name: getattr(batch, name).tensor_split(count)[number] for name in first}
+        parts |= {name: tuple(rows.tensor_split(count)[number] for rows in getattr(batch, name)) for name in every}
+        yield replace(batch, **parts), truth.tensor_split(count)[number]

@@ -7,17 +7,7 @@ from typing import Any
 
 from debiaspl._checks import did_you_mean
 from debiaspl.debias.correction import within
-from debiaspl.training.parts import (
-    PARTS,
-    build,
-    check_settings,
-    check_type,
-    find,
-    is_importable,
-    listed,
-    owners,
-    settings_of,
-)
+from debiaspl.training.parts import PARTS, build, check_settings, check_type, find, is_importable, settings_of
 
 CHOICES = {
     "first_classifier": ("random", "means", "graph", "probe", "fit", "text", "coop"),
@@ -94,8 +84,7 @@ class Recipe:
     """The network."""
     start: str = ""
     """Initial weights of the network: the folder of a run with the same network, such as a self-supervised one, or, for
-    ``resnet``, a checkpoint of MoCo v2, of EMAN or of any ResNet of its depth. It is read when a run starts, but not
-    when it is resumed or used. Empty: random weights."""
+    ``resnet``, a checkpoint of MoCo v2, of EMAN or of any ResNet of its depth. Empty: random weights."""
     first_classifier: str = "random"
     """Initial classifier, for features that are already good, from a start or a pretrained encoder: ``random`` weights;
     ``means``, the nearest mean of the labeled images; ``graph``, the same after label propagation over the nearest
@@ -107,7 +96,7 @@ class Recipe:
     training sees every image."""
     optimise: str = ""
     """With a frozen encoder and the Debiaser: ``photos`` is right for most images, ``classes`` counts every class the
-    same. Both estimate the class shares of the unlabeled images. Empty: the paper, for which all are equal."""
+    same. Empty: the paper, for which all shares are equal."""
     algorithm: Choice = Choice("fixmatch")
     """The algorithm, which computes the losses of a batch."""
     correction: Choice = Choice("debiaser")
@@ -157,8 +146,8 @@ class Recipe:
     """With several ranks: compute batch norm over the whole batch, instead of each rank's part."""
     accumulate: int = 1
     """Pieces in which a rank's part of the batch is computed, one after the other, if the whole does not fit. A
-    correction learns once, from all of them, so that its margin is one step behind; batch norm, and everything else
-    that depends on a batch, uses a piece. A run may be resumed with another number."""
+    correction learns once, from all of them; what else depends on a batch, such as batch norm, uses a piece. A run may
+    be resumed with another number."""
 
     log_every: int = 100
     """Steps between lines of log.jsonl."""
@@ -234,20 +223,17 @@ class Recipe:
             if isinstance(name, str) and not load_files and not is_importable(part, name):
                 raise ValueError(f"{part}={name} would execute a file. To allow it: load_files=True.")
             parts[part] = value if isinstance(value, Choice) else Choice(name, self._kept(part, name))
-        own_fields = {item.name for item in fields(self)}
         plain: dict[str, Any] = {}
-        for key, value in values.items():
-            if key in PARTS:
-                continue
-            if key in own_fields:
-                plain[key] = convert(key, value, getattr(self, key))
-                continue
+        for key in [key for key in values if key not in PARTS]:
             owner, setting = _owner(parts, key), key.rpartition(".")[2]
             if owner is None:
                 raise ValueError(self._unknown(parts, key))
-            choice = parts[owner]
-            new = convert(key, value, settings_of(owner, choice.name)[setting])
-            parts[owner] = Choice(choice.name, {**choice.settings, setting: new})
+            if owner == "recipe":
+                plain[key] = convert(key, values[key], getattr(self, key))
+            else:
+                choice = parts[owner]
+                new = convert(key, values[key], settings_of(owner, choice.name)[setting])
+                parts[owner] = Choice(choice.name, {**choice.settings, setting: new})
         plain |= parts
         return replace(self, **plain)
 
@@ -273,15 +259,12 @@ class Recipe:
         return values
 
     def owner(self, key: str) -> str | None:
-        """What ``changed`` would change: ``recipe``, a part, or None. A part's setting is written ``strength`` or
-        ``correction.strength``. Executes no file."""
-        if key in {item.name for item in fields(self)}:
-            return "recipe"
+        """What ``changed`` would change: ``recipe``, a part, or None. Executes no file."""
         return _owner({part: getattr(self, part) for part in PARTS}, key)
 
     def _kept(self, part: str, name: str) -> dict[str, Any]:
-        """Settings that are kept when another part replaces this one, such as a threshold of 0.9 when fixmatch becomes
-        pseudolabel. A setting equal to the old part's default is not kept: the new part has its own default."""
+        """Settings that are kept when another part replaces this one: those that it has too, if they are not the old
+        part's defaults."""
         old: Choice = getattr(self, part)
         names = settings_of(part, name)
         defaults = settings_of(part, old.name) if name != old.name and is_importable(part, old.name) else {}
@@ -289,27 +272,26 @@ class Recipe:
         return {key: value for key, value in changed.items() if key in names}
 
     def _unknown(self, parts: Mapping[str, Choice], key: str) -> str:
-        everything, hint = [item.name for item in fields(self)], ""
+        names, hint = [item.name for item in fields(self)], ""
         problem = f"recipe {self.name!r} has no setting {key!r}"
         for part, choice in parts.items():
             if is_importable(part, choice.name):
-                everything += settings_of(part, choice.name)
-                if key.startswith(f"{part}."):
-                    return f"{problem}: {part} is {choice.name}, which has {listed(settings_of(part, choice.name))}."
+                names += settings_of(part, choice.name)
             else:
                 hint = f" For the settings of {choice.name}, name it too: {part}={choice.name}."
-        others = owners(key)
-        if others:
-            # Of many names, the first three.
-            named = {part: ", ".join([*names[:3], *["..."] * (len(names) > 3)]) for part, names in others.items()}
-            of = " and of ".join(f"{part}={names}" for part, names in named.items())
-            here = " and ".join(f"{part}={parts[part].name}" for part in others)
-            return f"{problem}: it is a setting of {of}, but here {here}.{hint}{LIST}"
-        return f"{problem}.{did_you_mean(key, everything) or hint}{LIST}"
+        setting = key.rpartition(".")[2]
+        others = {part: [name for name in PARTS[part] if setting in settings_of(part, name)] for part in PARTS}
+        of = [f"{part}={', '.join([*own[:3], *['...'] * (len(own) > 3)])}" for part, own in others.items() if own]
+        if of and setting not in names:
+            here = " and ".join(f"{part}={parts[part].name}" for part, own in others.items() if own)
+            return f"{problem}: it is a setting of {' and of '.join(of)}, but here {here}.{hint}{LIST}"
+        return f"{problem}.{did_you_mean(setting, names) or hint}{LIST}"
 
 
 def _owner(parts: Mapping[str, Choice], key: str) -> str | None:
-    """The part with this setting, written ``strength`` or ``correction.strength``."""
+    """``recipe``, or the part with this setting, written ``strength`` or ``correction.strength``."""
+    if key in Recipe.__dataclass_fields__:
+        return "recipe"
     part_named, _, setting = key.rpartition(".")
     for part, choice in parts.items():
         if part_named in ("", part) and is_importable(part, choice.name) and setting in settings_of(part, choice.name):

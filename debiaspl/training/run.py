@@ -1,7 +1,6 @@
 """A run folder, with its checkpoints."""
 
 import json
-import re
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
@@ -12,7 +11,7 @@ from torch import Tensor
 
 from debiaspl._version import __version__
 from debiaspl.data.tensor_file import Damaged, read_tensor_file, tensor_file
-from debiaspl.files import Busy, exists_already, locked, parse_json, replacing, write_bytes, write_json, write_text
+from debiaspl.files import Busy, locked, parse_json, replacing, write_bytes, write_json, write_text
 from debiaspl.training.log import parse_log
 from debiaspl.training.process import RunError
 from debiaspl.training.recipe import Recipe
@@ -20,21 +19,14 @@ from debiaspl.training.settings import as_text
 
 _NO_RECIPE = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 """Exceptions from values that are not a recipe."""
-_FACTS: dict[str, Any] = {
-    "recipe": dict,
-    "device": str,
-    "data": str,
-    "seconds": int | float,
-    "log_length": int,
-    "skipped": dict,
-    "files": dict,
-}
+_FACTS = {"recipe", "device", "data", "seconds", "log_length", "skipped", "files"}
 """Entries of a checkpoint, in addition to its tensors."""
 _RESULTS: dict[str, Any] = {"accuracy": int | float, "recall": list, "confusion": list | dict, "test": int}
 FORMAT = 2
 TEXT = "debiaspl"
 KEEP = 2
-_NAME = re.compile(r"step-(\d+)\.safetensors")
+NAME = "step-{:09d}.safetensors"
+"""Of a checkpoint, with its step."""
 
 
 @dataclass(frozen=True)
@@ -43,33 +35,24 @@ class Checkpoint:
 
     step: int
     tensors: Mapping[str, Tensor]
-    """Weights, average, optimiser, correction, generators, monitors, by name."""
     facts: Mapping[str, Any]
     """Everything that is not a tensor: the recipe, the length of the log."""
 
 
-@dataclass(frozen=True)
 class Run:
-    """The files of a run: ``config.json``, ``log.jsonl``, ``checkpoint/`` and, when it has ended,
-    ``model.safetensors``, ``predictions.csv`` and ``results.json``, which is written last. A run without labels has no
-    predictions."""
+    """The files of a run; ``results.json`` is written last. A run without labels has no predictions."""
 
-    folder: Path
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.config_path, self.log_path = folder, folder / "config.json", folder / "log.jsonl"
+        self.results_path, self.checkpoints = folder / "results.json", folder / "checkpoint"
 
     @classmethod
     def at(cls, folder: Path, recipe: Recipe, resume: bool) -> "Run":
         """A free folder or, with ``resume``, one with an earlier part of the same run. Writes nothing."""
         run = cls(folder)
-        if folder.exists() and not folder.is_dir():
-            raise RunError(f"{folder} is a file, expected a folder or an unused name. Choose another --out.")
-        if run.config_path.exists():
-            if not resume:
-                what = f"a run of recipe {run.recipe().name!r}"
-                raise RunError(exists_already(folder, what))
-            if differing := _differences(run.recipe(), recipe):
-                raise RunError(f"{folder} contains a run of another recipe: {'; '.join(differing)}. Use another --out.")
-        elif folder.exists() and any(not path.name.startswith(".") for path in folder.iterdir()):
-            raise RunError(f"{folder} is not empty and contains no run of debiaspl. Choose another --out.")
+        check_place(folder, "config.json", "run of debiaspl", resume)
+        if run.config_path.exists() and (differing := _differences(run.recipe(), recipe)):
+            raise RunError(f"{folder} contains a run of another recipe: {'; '.join(differing)}. Use another --out.")
         return run
 
     @contextmanager
@@ -95,18 +78,6 @@ class Run:
         if overwrite and begun:
             self.recipe()  # raises for the config.json of something else
         return replacing(self.folder, overwrite and begun, [recipe.to_json()])
-
-    @property
-    def config_path(self) -> Path:
-        return self.folder / "config.json"
-
-    @property
-    def log_path(self) -> Path:
-        return self.folder / "log.jsonl"
-
-    @property
-    def results_path(self) -> Path:
-        return self.folder / "results.json"
 
     def recipe(self) -> Recipe:
         """The recipe with which this folder was started."""
@@ -134,34 +105,42 @@ class Run:
         return parse_log(self.log_path.read_text(errors="replace"), self.log_path) if self.log_path.exists() else []
 
     def checkpoint(self) -> Checkpoint | None:
-        saved = newest_checkpoint(self.folder / "checkpoint")
+        saved = newest_checkpoint(self.checkpoints)
         if saved is None:
             return None
         which = f"the checkpoint of step {saved.step} in {self.folder}"
-        for name, kind in _FACTS.items():
-            if not isinstance(saved.facts.get(name), kind):
-                raise RunError(f"{which} is damaged: it does not say {name!r}.")
+        if missing := _FACTS - saved.facts.keys():
+            raise RunError(f"{which} is damaged: it has no {', '.join(sorted(missing))}.")
         try:
             begun = Recipe.from_json(saved.facts["recipe"])
         except _NO_RECIPE as error:
             raise RunError(f"{which} has no recipe: {error}") from error
         if _differences(begun, self.recipe()):
             raise RunError(f"{which} belongs to another recipe than config.json.")
-        if saved.step > begun.steps:
-            raise RunError(f"{which} is damaged: the run has only {begun.steps} steps.")
         return saved
 
     def save(self, checkpoint: Checkpoint) -> None:
-        save_checkpoint(self.folder / "checkpoint", checkpoint)
+        save_checkpoint(self.checkpoints, checkpoint)
 
-    def finish(self, weights: dict[str, Tensor], about: dict[str, str], predictions: str | None, results: Any) -> None:
+    def finish(self, weights: dict[str, Tensor], about: dict[str, Any], predictions: str | None, results: Any) -> None:
         """Write the results of the run. results.json comes last: if it exists, everything else does."""
-        tensors = {name: own_memory(value) for name, value in weights.items()}
-        ((name, text),) = about.items()
-        write_bytes(self.folder / "model.safetensors", tensor_file(tensors, name, text))
+        _write_tensors(self.folder / "model.safetensors", weights, about)
         if predictions is not None:
             write_text(self.folder / "predictions.csv", predictions)
         write_json(self.results_path, results)
+
+
+def check_place(folder: Path, mark: str, kind: str, resume: bool) -> None:
+    """Raise unless the folder is free or, with ``resume``, has the file ``mark`` of an earlier part. Hidden files,
+    which may be features that were computed before, do not count."""
+    if folder.is_file():
+        raise RunError(f"{folder} is a file, expected a folder or an unused name. Choose another --out.")
+    if folder.exists() and any(not path.name.startswith(".") for path in folder.iterdir()):
+        if not (folder / mark).exists():
+            raise RunError(f"{folder} is not empty and contains no {kind}. Choose another --out.")
+        if not resume:
+            how = "Use --resume to resume it, --overwrite to replace it, or choose another --out."
+            raise RunError(f"{folder} already contains a {kind}. {how}")
 
 
 def _differences(begun: Recipe, asked: Recipe) -> list[str]:
@@ -174,19 +153,19 @@ def _differences(begun: Recipe, asked: Recipe) -> list[str]:
 
 
 def save_checkpoint(folder: Path, checkpoint: Checkpoint) -> Path:
-    """Write the checkpoint, then delete all but the newest two: one is left if the newest turns out to be damaged."""
-    tensors = {name: own_memory(tensor) for name, tensor in checkpoint.tensors.items()}
+    """Write the checkpoint, then delete all but the newest two: the newest may be damaged."""
+    path = folder / NAME.format(checkpoint.step)
     header = {"format": FORMAT, "step": checkpoint.step, "facts": dict(checkpoint.facts)}
-    path = folder / f"step-{checkpoint.step:09d}.safetensors"
-    write_bytes(path, tensor_file(tensors, TEXT, json.dumps(header)))
+    _write_tensors(path, checkpoint.tensors, header)
     for _, old in _numbered(folder)[:-KEEP]:
         old.unlink()
     return path
 
 
-def own_memory(tensor: Tensor) -> Tensor:
-    """A copy on the CPU: parameters are parts of larger tensors, which safetensors would treat as shared memory."""
-    return tensor.detach().to("cpu", copy=True).contiguous()
+def _write_tensors(path: Path, tensors: Mapping[str, Tensor], header: dict[str, Any]) -> None:
+    # Copies on the CPU: parameters are parts of larger tensors, which safetensors would treat as shared memory.
+    copies = {name: tensor.detach().to("cpu", copy=True).contiguous() for name, tensor in tensors.items()}
+    write_bytes(path, tensor_file(copies, TEXT, json.dumps(header)))
 
 
 def newest_checkpoint(folder: Path) -> Checkpoint | None:
@@ -207,7 +186,7 @@ def checkpoint_steps(folder: Path) -> list[int]:
 
 def read_checkpoint(path: Path) -> Checkpoint:
     try:
-        tensors, texts, _ = read_tensor_file(path)
+        tensors, texts = read_tensor_file(path)
         header = parse_json(texts[TEXT])
         step, facts, form = header["step"], dict(header["facts"]), header["format"]
     except OSError as error:
@@ -217,12 +196,11 @@ def read_checkpoint(path: Path) -> Checkpoint:
         raise RunError(f"{path} is damaged or not a checkpoint of debiaspl ({why}).") from error
     if form != FORMAT:
         raise RunError(f"{path} has format {form!r}, expected {FORMAT}. It is damaged, or of another version.")
-    named = _NAME.fullmatch(path.name)
-    if type(step) is not int or named is None or step != int(named[1]):
+    if type(step) is not int or path.name != NAME.format(step):
         raise RunError(f"{path} is damaged: it contains the checkpoint of step {step!r}.")
     return Checkpoint(step, tensors, facts)
 
 
 def _numbered(folder: Path) -> list[tuple[int, Path]]:
-    matches = [(match, path) for path in folder.glob("step-*.safetensors") if (match := _NAME.fullmatch(path.name))]
-    return sorted((int(match[1]), path) for match, path in matches)
+    numbers = ((path.stem.removeprefix("step-"), path) for path in folder.glob(NAME.replace("{:09d}", "*")))
+    return sorted((int(number), path) for number, path in numbers if number.isdecimal())

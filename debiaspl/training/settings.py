@@ -1,11 +1,12 @@
 """All settings of a recipe and of its parts: from text and to text, and each with a line of help.
 
-A field of a dataclass is documented by the text below it, an argument of a constructor by the ``Args:`` of its class.
-Python keeps the second at run time; the first is read from the source.
+A field of a dataclass is documented by the text below it, which is read from the source; an argument of a constructor,
+by the ``Args:`` of its class.
 """
 
 import ast
 import inspect
+import itertools
 import re
 import textwrap
 from collections.abc import Callable, Iterable
@@ -23,17 +24,16 @@ class Setting:
     """One setting, as used with ``--set``."""
 
     part: str
-    """Its owner: ``recipe``, or the kind of part."""
+    """``recipe``, or the kind of part."""
     name: str
-    """The name to type: ``correction.strength`` if ``strength`` belongs to another part."""
+    """To type: ``correction.strength`` if ``strength`` belongs to another part."""
     value: Any
     default: Any
     help: str
 
 
 def parse_settings(recipe: Recipe, assignments: Iterable[str], load_files: bool = False) -> Recipe:
-    """The recipe with ``key=value`` changes from the command line; for keys and ``load_files`` see ``Recipe.changed``.
-    If a key is given twice, the last one counts."""
+    """The recipe with ``key=value`` changes from the command line; see ``Recipe.changed``."""
     return recipe.converted(split_assignments(assignments), _parsed, load_files)
 
 
@@ -123,9 +123,8 @@ def _below_fields(source: type) -> dict[str, str]:
         (tree,) = ast.parse(textwrap.dedent(inspect.getsource(source))).body
     except (OSError, SyntaxError):
         return {}
-    assert isinstance(tree, ast.ClassDef)
     texts = {}
-    for line, below in zip(tree.body, tree.body[1:], strict=False):
+    for line, below in itertools.pairwise(getattr(tree, "body", ())):
         match line, below:
             case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(text))):
                 texts[name] = text

@@ -1,34 +1,22 @@
 """One training step, and all state that it changes."""
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any
 
 import torch
 from torch import Tensor
 
 from debiaspl.algorithms import Batch, Models
-from debiaspl.data import UNLABELED, Drawn, Feed, Hints, ImageSet, Task, feed
+from debiaspl.data import UNLABELED, Drawn, Feed, ImageSet, Task, feed
 from debiaspl.debias import ranks
 from debiaspl.kernels import precision
 from debiaspl.kernels.norm import synchronise_norms
 from debiaspl.models import ALGORITHM, Average, Network, first_heads, first_weights, further_heads
-from debiaspl.training.build import (
-    algorithm_of,
-    check_adopted,
-    check_head,
-    check_labels,
-    check_parts,
-    network_of,
-    refuse_for_vectors,
-    view_maker,
-)
-from debiaspl.training.classifier import RANDOM, finished, first_classifier, graph_hints, with_learned_head
+from debiaspl.training.build import algorithm_of, batch_sizes, check_adopted, network_of, view_maker, with_hints
+from debiaspl.training.classifier import RANDOM, SHARES, finished, first_classifier, with_learned_head
 from debiaspl.training.evaluate import predict_all
 from debiaspl.training.group import ALONE, Group
 from debiaspl.training.monitor import Monitor, true_counts
-from debiaspl.training.parts import find
 from debiaspl.training.process import RunError
 from debiaspl.training.program import Inputs, Losses, Recording, exchanged, no_sync, pieces
 from debiaspl.training.recipe import Recipe
@@ -43,11 +31,11 @@ Begin = Callable[[Recipe, Network, Task], Mapping[str, Tensor]]
 class Step:
     """``step(k)`` does training step k. ``state()`` is everything that the next step depends on.
 
-    The host passes a few numbers to a step; everything else happens on the device, including the random views, with
-    the same program every time. On a GPU that program is recorded once and then replayed, unless ``record`` is False.
+    The host passes a few numbers to a step; everything else happens on the device, with the same program every time. On
+    a GPU that program is recorded once and then replayed, unless ``record`` is False.
 
-    If several ranks train together, each computes its part of the batch. All state is equal on all ranks, bit for bit,
-    and can be loaded with any other number of ranks.
+    Each rank computes its part of the batch. All state is equal on all ranks, bit for bit, and can be loaded with any
+    other number of ranks.
 
     A step that is not ``fresh`` gets its weights from ``load``, and reads no initial weights from files. The ranks of
     its ``group`` share work on whole sets; without a group, each rank does all of it. ``begin`` makes the first
@@ -70,28 +58,27 @@ class Step:
         self.group, self.monitored, self.dtype = group, monitored, precision(device, recipe.precision)
         if task.has_labels and int(task.labeled.labels.min()) < 0:
             raise ValueError("a labeled image of the task has no label, expected a class number for each of them.")
-        batches = recipe.labeled_batch if task.has_labels else 0, recipe.unlabeled_batch
-        check_parts(*batches, ranks.count(), recipe.accumulate)
-        check_labels(recipe, task)
+        batches = batch_sizes(recipe, task, ranks.count())
         self.student = network_of(recipe, task, recipe.seed, fresh)
-        check_head(recipe, self.student.head)
         self.start = first_weights(recipe.start, self.student.state_dict()) if fresh and recipe.start else {}
         self._begin_with(self.start)
         self.student.to(device)
-        if fresh and recipe.first_classifier != RANDOM:
-            self._begin_with(begin(recipe, self.student, self.task))
+        first = dict(begin(recipe, self.student, self.task)) if fresh and recipe.first_classifier != RANDOM else {}
+        shares = first.pop(SHARES, None)
+        self._begin_with(first)
         self.average = Average(self.student, recipe.average_decay, recipe.average_statistics)
-        hinted = self._with_hints(fresh)
+        # A resumed run has the hints in its state.
+        hinted = with_hints(recipe, self.task, self.student if fresh else None)
         self.algorithm = algorithm_of(recipe, hinted, self.student.num_features).to(device)
-        if fresh and recipe.first_classifier != RANDOM:
+        if shares is not None:
+            self.algorithm.correction.expect(shares)
+        if first:
             for head in further_heads(self.algorithm):
                 head.begin_with(self.student.head)
         # Not with generations: each must begin with the same heads, even after a resume when the start is gone.
         if fresh and recipe.start and self.algorithm.generations == 1:
             own = self.algorithm.state_dict()
             self.algorithm.load_state_dict(own | first_heads(recipe.start, own, self.algorithm.heads))
-        if task.labeled.is_encoded:
-            refuse_for_vectors(recipe, self.algorithm)
         if fresh:
             self.algorithm.load_pretrained()
         teacher = self.algorithm.teacher if recipe.teacher == "auto" else recipe.teacher
@@ -100,14 +87,11 @@ class Step:
         together = recipe.synchronise_norm and ranks.count() > 1
         if together:
             synchronise_norms(self.student)
-        rates = recipe.sgd_momentum, recipe.weight_decay, together
-        more = recipe.optimizer == "adamw", recipe.layer_decay, recipe.clip
-        self.update = Update(self.student, self.algorithm, self.average, *rates, *more, self.dtype)
+        self.update = Update(self.student, self.algorithm, self.average, recipe, together, self.dtype)
         self.losses = exchanged(Losses(self.models, self.algorithm))
-        # The two streams have different seeds, so that labeled and unlabeled images are not shuffled alike.
-        views = max(sum(self.algorithm.views), 1)
         self._feed_labeled(self.task.labeled, batches[0])
-        seed = 2 * recipe.seed + 1
+        # Another seed than that of the labeled images, which would be shuffled alike.
+        views, seed = max(sum(self.algorithm.views), 1), 2 * recipe.seed + 1
         self.unlabeled = feed(self.task.unlabeled, recipe.unlabeled_batch, views, seed, device, workers)
         self.inputs = Inputs(batches[0] // ranks.count(), batches[1] // ranks.count(), device)
         self.generator = torch.Generator(device).manual_seed(recipe.seed)
@@ -119,17 +103,6 @@ class Step:
         self.adopted = torch.full_like(self.task.unlabeled.labels, UNLABELED)
         self._recording = Recording(self.generator, ranks.count() > 1) if record and fast else None
 
-    def _with_hints(self, fresh: bool) -> Task:
-        """The task, with the graph's labels as hints if the algorithm needs them. A resumed run has them in its state,
-        so that anything of the same shape will do."""
-        task = self.task
-        if task.hints is not None or not find("algorithm", self.recipe.algorithm.name).hints_from_graph:
-            return task
-        if fresh:
-            return replace(task, hints=graph_hints(self.recipe, self.student, task))
-        nothing = torch.zeros_like(task.unlabeled.labels)
-        return replace(task, hints=Hints(nothing, nothing.float()))
-
     def _begin_with(self, weights: Mapping[str, Tensor]) -> None:
         """Set the initial weights, to which the student is also reset at a new generation."""
         self.start = {**self.start, **weights}
@@ -139,24 +112,17 @@ class Step:
         generation, number_here, length = self._place(number)
         if generation and number_here == 0:
             self._begin_generation(generation)
-        progress = number_here / length
         self.learning_rate = self.recipe.learning_rate * rate(number_here, length, self.recipe.arc, self.recipe.warm_up)
         labeled = NOTHING if self.labeled is None else self._drawn(self.labeled[number], self.labeled_images)
         unlabeled = self._drawn(self.unlabeled[number], self.task.unlabeled) if any(self.algorithm.views) else None
-        self.inputs.set(number, progress, self.learning_rate, labeled, unlabeled)
-        with self._seeded(number) if self.student.draws else nullcontext():
+        self.inputs.set(number, number_here / length, self.learning_rate, labeled, unlabeled)
+        with torch.random.fork_rng(devices=[], enabled=self.student.draws):
+            if self.student.draws:  # from torch's own generator: a resumed run must draw the same numbers
+                torch.manual_seed((self.recipe.seed + 1) * 2**32 + number)
             if self._recording is None:
                 self._compute()
             else:
                 self._recording(self._compute)
-
-    @contextmanager
-    def _seeded(self, number: int) -> Iterator[None]:
-        """Random numbers of torch's own generator that depend on the seed and the step alone: a resumed run draws the
-        same ones."""
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed((self.recipe.seed + 1) * 2**32 + number)
-            yield
 
     def _place(self, number: int) -> tuple[int, int, int]:
         """The generation of a step, its number in it, and the length of that generation."""
@@ -172,19 +138,19 @@ class Step:
         if count > 1:
             correction.hold()
         # Convolutions must add in a fixed order, or a resumed run would end with other bits; this costs nothing.
-        on_gpu = self.device.type == "cuda"
-        exact = torch.backends.cudnn.flags(enabled=True, benchmark=False, deterministic=True)
-        with exact if on_gpu else nullcontext():
+        with torch.backends.cudnn.flags(enabled=True, benchmark=False, deterministic=True):
             for number, (piece, known) in enumerate(pieces(batch, truth, count)):
                 with no_sync(self.losses, number + 1 < count):
                     self._add_gradient(piece, known, count, add=number > 0)
             if count > 1:
                 correction.release()
-            self.update.step(self.inputs.rate if on_gpu else self.learning_rate)
+            self.update.step(self.inputs.rate if self.device.type == "cuda" else self.learning_rate)
 
     def _add_gradient(self, batch: Batch, truth: Tensor, count: int, add: bool) -> None:
         """Take the gradient of one of ``count`` pieces, and update the monitors."""
-        with self._precision():
+        half = self.dtype != torch.float32
+        # Without a cache: a bias that was cast without gradients, for weak views, would have none afterwards.
+        with torch.autocast(self.device.type, self.dtype if half else None, enabled=half, cache_enabled=False):
             losses: dict[str, Tensor] = self.losses(batch)
         total = torch.stack(list(losses.values())).sum()
         self.update.take(total if count == 1 else total / count, add)
@@ -195,19 +161,15 @@ class Step:
 
     def _draw(self) -> tuple[Batch, Tensor]:
         """The views of this step, and, only for the monitors, the true labels of its unlabeled images."""
-        wanted = self.algorithm.views
-        known, images, labeled_strong = self._labeled()
-        weak, strong = list[Tensor](), list[Tensor]()
-        positions = torch.empty(0, dtype=torch.int64, device=self.device)
-        if any(wanted):
-            positions, pictures = self._pictures("unlabeled", self.unlabeled)
-            weak = self.views.weak(pictures[: wanted.weak], self.generator)
-            strong = self.views.strong(pictures[wanted.weak :], self.generator)
+        known, labeled, labeled_strong = self._views("labeled", self.labeled, 1)
+        source = self.unlabeled if any(self.algorithm.views) else None
+        positions, weak, strong = self._views("unlabeled", source, self.algorithm.views.weak)
+        nothing = torch.empty((0, *self.task.unlabeled.images.shape[1:]), device=self.device)
         batch = Batch(
-            labeled=images,
+            labeled=labeled[0] if labeled else nothing,
             labels=self.labeled_images.labels[known],
-            weak=tuple(weak),
-            strong=tuple(strong),
+            weak=weak,
+            strong=strong,
             positions=positions,
             progress=self.inputs.progress,
             generator=self.generator,
@@ -215,18 +177,16 @@ class Step:
         )
         return batch, self.task.unlabeled.truth[positions]
 
-    def _labeled(self) -> tuple[Tensor, Tensor, tuple[Tensor, ...]]:
-        """Positions of the labeled images, their weak and strong views; empty for a self-supervised algorithm."""
-        if self.labeled is None:
-            shape = self.task.unlabeled.images.shape[1:]
-            return self.inputs.positions("labeled"), torch.empty((0, *shape), device=self.device), ()
-        known, pictures = self._pictures("labeled", self.labeled)
-        (images,) = self.views.weak(pictures[:1], self.generator)
-        return known, images, tuple(self.views.strong(pictures[1:], self.generator))
-
-    def _pictures(self, name: str, source: Feed) -> tuple[Tensor, tuple[Tensor, ...]]:
-        positions, look_up = self.inputs.positions(name), source.look_up
-        return positions, self.inputs.pictures(name) if look_up is None else look_up(positions)
+    def _views(
+        self, name: str, source: Feed | None, weak: int
+    ) -> tuple[Tensor, tuple[Tensor, ...], tuple[Tensor, ...]]:
+        """Positions of images, so many weak views of them and their strong views; all empty without a source."""
+        positions = self.inputs.positions(name)
+        if source is None:
+            return positions[:0], (), ()
+        pictures = self.inputs.pictures(name) if source.look_up is None else source.look_up(positions)
+        weak_views = self.views.weak(pictures[:weak], self.generator)
+        return positions, tuple(weak_views), tuple(self.views.strong(pictures[weak:], self.generator))
 
     def _begin_generation(self, generation: int) -> None:
         """Label unlabeled images with the averaged student, and reset the student."""
@@ -266,11 +226,6 @@ class Step:
         """The drawn images; unreadable files are collected by name, for the next line of the log."""
         self.skipped |= {images.ids[position]: reason for position, reason in drawn.skipped.items()}
         return drawn
-
-    def _precision(self) -> AbstractContextManager[Any]:
-        # Without a cache: a bias that was cast without gradients, for weak views, would have none afterwards.
-        half = self.dtype != torch.float32
-        return torch.autocast(self.device.type, self.dtype if half else None, enabled=half, cache_enabled=False)
 
     def finished(self) -> Network:
         """The averaged student, with its final classifier."""

@@ -1,12 +1,12 @@
-"""Updates the weights from a loss: SGD with Nesterov momentum or AdamW, and the average of the weights, over flat
-tensors.
+"""Updates the weights from a loss: SGD with Nesterov momentum or AdamW, and the average of the weights.
 
-All parameters of a kind are consecutive views of one tensor. So a step is a few operations, whatever the depth of the
-network, and one kernel on a GPU. In bfloat16 the network computes with a copy of its weights, made in the same pass;
-the float32 weights are here, and they are averaged, saved and evaluated.
+All parameters of a kind are consecutive views of one flat tensor: a step is a few operations, and one kernel on a GPU.
+In bfloat16 the network computes with a copy of its weights; the float32 weights are here, and they are averaged, saved
+and evaluated.
 """
 
 import math
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 import torch
@@ -16,7 +16,7 @@ from debiaspl.debias import ranks
 from debiaspl.kernels import triton_works
 from debiaspl.models import Average, Network, further_heads
 from debiaspl.training.loss_scale import LossScale
-from debiaspl.training.recipe import FIXMATCH, HALF_WAVE
+from debiaspl.training.recipe import FIXMATCH, HALF_WAVE, Recipe
 
 ALIGNED = 64
 """In elements: every parameter starts on a boundary that fast kernels need."""
@@ -29,10 +29,9 @@ SCALE = "scale"
 class ParameterGroup:
     """Parameters that are updated in the same way: with this weight decay, and the learning rate times ``scale``.
 
-    ``parameters`` are what the network computes with, and for which gradients are computed; ``values`` are their
-    float32 values, flat, and ``exact`` the same with the parameters' shapes. ``momentum`` is SGD's velocity or AdamW's
-    mean of the gradients, ``squares`` AdamW's mean of their squares. ``average`` has the flat averages of the values;
-    of an algorithm's parameters, only those of further classifiers have one. ``work`` is the tensor of which the
+    ``parameters`` are what the network computes with; ``values`` are their float32 values, flat, and ``exact`` the same
+    with the parameters' shapes. ``momentum`` is SGD's velocity or AdamW's mean of gradients, ``squares`` that of their
+    squares. ``average`` has the averages of the values, if there are any. ``work`` is the tensor of which the
     parameters are views, if that is not ``values``.
     """
 
@@ -59,14 +58,14 @@ class ParameterGroup:
         self.gradient_views = _views(self.gradients, parameters)
         self.momentum = torch.zeros_like(self.values)
         self.squares = torch.zeros_like(self.values) if adamw else None
-        self.average = flatten(averages, torch.get_default_dtype()) if averages else None
+        self.average = flatten(averages) if averages else None
 
 
-def flatten(tensors: Sequence[Tensor], dtype: torch.dtype) -> Tensor:
+def flatten(tensors: Sequence[Tensor]) -> Tensor:
     """One flat tensor with the values of all tensors, which become views of it."""
     if not tensors:
         return torch.zeros(0)
-    flat = torch.zeros(_length(tensors), dtype=dtype, device=tensors[0].device)
+    flat = torch.zeros(_length(tensors), device=tensors[0].device)
     for tensor, view in zip(tensors, _views(flat, tensors), strict=True):
         view.copy_(tensor.data)
         tensor.data = view
@@ -89,11 +88,10 @@ def _views(flat: Tensor, like: Sequence[Tensor]) -> tuple[Tensor, ...]:
 def blocks_above(network: nn.Module) -> dict[str, int]:
     """Name of each parameter -> blocks above it: 0 for what follows the last block, such as the classifier.
 
-    A block is one of several modules of the same type in a list, such as a layer of a transformer or of a stage; a list
-    in a block of a list is not looked at, unless that block has no parameters beside it. What lies between blocks
-    counts to the one before it, what comes before the first one is below all.
+    A block is one of several modules of the same type in a list, such as a layer of a transformer. What lies between
+    blocks counts to the one before it, what comes before the first one is below all.
     """
-    blocks = list(_blocks(network, ""))
+    blocks = _blocks(network, "")
     place = {name: number for number, name in enumerate(blocks, 1)}
     last, found = 0, {}
     for name, _ in network.named_parameters():
@@ -113,33 +111,22 @@ def _blocks(module: nn.Module, prefix: str) -> list[str]:
     for name, child in module.named_children():
         whole = f"{prefix}{name}"
         inner = _blocks(child, f"{whole}.")
-        is_block = isinstance(module, nn.ModuleList | nn.Sequential) and _is_layer(child)
+        # Unlike a linear layer or an activation, a block has parameters in modules of its own.
+        large = any(True for _ in child.children()) and any(True for _ in child.parameters())
         alike = len({type(other) for other in module.children()}) == 1
-        names += [whole] if is_block and alike and not inner else inner
+        is_block = large and alike and isinstance(module, nn.ModuleList | nn.Sequential)
+        names += [whole] if is_block and not inner else inner
     return names
 
 
-def _is_layer(module: nn.Module) -> bool:
-    """Whether it has parameters in modules of its own, unlike a linear layer or an activation."""
-    return any(True for _ in module.children()) and any(True for _ in module.parameters())
-
-
-def adamw_step(
-    values: Tensor,
-    gradient: Tensor,
-    mean: Tensor,
-    squares: Tensor,
-    count: Tensor,
-    rate: Tensor | float,
-    weight_decay: float,
-) -> None:
+def adamw_step(group: ParameterGroup, squares: Tensor, gradient: Tensor, count: Tensor, rate: Tensor | float) -> None:
     """One step, in place; ``count`` is its number, from 1."""
     first, second = BETAS
-    mean.lerp_(gradient, 1 - first)
+    group.momentum.lerp_(gradient, 1 - first)
     squares.mul_(second).addcmul_(gradient, gradient, value=1 - second)
     length = (squares / (1 - second**count)).sqrt_().add_(EPS)
-    direction = mean / (1 - first**count) / length + weight_decay * values
-    values.sub_((rate * direction).to(values.dtype))
+    direction = group.momentum / (1 - first**count) / length + group.weight_decay * group.values
+    group.values.sub_((rate * direction).to(group.values.dtype))
 
 
 def shorten(gradients: Sequence[Tensor], longest: float) -> None:
@@ -152,8 +139,7 @@ def shorten(gradients: Sequence[Tensor], longest: float) -> None:
 
 def rate(number: int, length: int, arc: float = FIXMATCH, warm_up: float = 0.0) -> float:
     """The factor at step ``number`` of ``length``: linear from 0 to 1 over the first share ``warm_up`` of the steps,
-    then cos(arc pi k / K) over the other K steps. FixMatch's arc of 7/16 ends at 0.195, an arc of 1/2 at 0. An arc of 1
-    is the half wave of the ImageNet scripts, (1 + cos(pi k / K)) / 2, which ends at 0 as well."""
+    then cos(arc pi k / K) over the other K steps, or the half wave: see ``Recipe.arc``."""
     rising = round(warm_up * length)
     if number < rising:
         return (number + 1) / rising  # the first step is above 0, since a rate of 0 would waste it
@@ -165,7 +151,7 @@ class Update:
     """``update.take(loss)`` computes the gradient, ``update.step(rate)`` updates every parameter, and then the average.
 
     With several ranks the gradient is the mean over them, computed by DistributedDataParallel. Batch norm statistics
-    are averaged over ranks here, unless norms are ``synchronised`` and already equal, so that there is one average.
+    are averaged over ranks here, unless norms are ``synchronised`` and already equal.
     """
 
     def __init__(
@@ -173,42 +159,33 @@ class Update:
         student: Network,
         algorithm: nn.Module,
         average: Average,
-        momentum: float,
-        weight_decay: float,
+        recipe: Recipe,
         synchronised: bool = False,
-        adamw: bool = False,
-        layer_decay: float = 1.0,
-        clip: float = 0.0,
         dtype: torch.dtype = torch.float32,
     ) -> None:
-        self.student, self.average, self.momentum = student, average, momentum
-        self._synchronised, self._adamw, self._clip = synchronised, adamw, clip
-        device = next(student.parameters()).device
+        self.student, self.average, self._recipe, self._synchronised = student, average, recipe, synchronised
+        adamw, device = recipe.optimizer == "adamw", next(student.parameters()).device
         half, self._count = dtype == torch.bfloat16, torch.zeros((), device=device)
         self._scale = LossScale(device) if dtype == torch.float16 else None
-        scales = {name: layer_decay**blocks for name, blocks in blocks_above(student).items()}
+        scales = {name: recipe.layer_decay**blocks for name, blocks in blocks_above(student).items()}
         self.groups: list[ParameterGroup] = []
-        further = {id(one): average for head in further_heads(algorithm) for one, average in head.pairs()}
+        named = student.named_parameters()
+        averages: dict[int, Tensor] = {id(p): average.model.get_parameter(name) for name, p in named}
+        averages |= {id(p): mean for head in further_heads(algorithm) for p, mean in head.pairs()}
         for decays in (True, False):
-            # Weight decay is for weights, not for norms and biases, the parameters of one dimension. A transformer's
-            # tokens and positions have a first dimension of 1; with SGD, where they decay, this is as it always was.
-            chosen = {
-                name: p
-                for name, p in student.named_parameters()
-                if (p.ndim > 1 and not (adamw and p.shape[0] == 1 < p.ndim - 1)) == decays
-            }
-            decay = weight_decay if decays else 0.0
-            for scale in sorted({scales[name] for name in chosen}):
-                names = [name for name in chosen if scales[name] == scale]
-                means = [average.model.get_parameter(name) for name in names]
-                alike = [chosen[name] for name in names]
+            kinds = defaultdict[tuple[int, float], list[nn.Parameter]](list)
+            for name, p in student.named_parameters():
+                # Weight decay is for weights, not for norms and biases, which have one dimension. Tokens and positions
+                # of a transformer have a first dimension of 1; with SGD they decay.
+                if (p.ndim > 1 and not (adamw and p.shape[0] == 1 < p.ndim - 1)) == decays:
+                    kinds[0, scales[name]].append(p)
+            for p in algorithm.parameters():
+                if (p.ndim > 1) == decays:
+                    kinds[2 if id(p) in averages else 1, 1.0].append(p)
+            decay = recipe.weight_decay if decays else 0.0
+            for (_, scale), alike in sorted(kinds.items()):
+                means = [averages[id(p)] for p in alike if id(p) in averages]
                 self.groups.append(ParameterGroup(alike, means, decay, half and decays, adamw, scale))
-            own = [p for p in algorithm.parameters() if (p.ndim > 1) == decays]
-            if plain := [p for p in own if id(p) not in further]:
-                self.groups.append(ParameterGroup(plain, [], decay, half and decays, adamw))
-            if averaged := [p for p in own if id(p) in further]:
-                averages = [further[id(p)] for p in averaged]
-                self.groups.append(ParameterGroup(averaged, averages, decay, half and decays, adamw))
         self._flatten_statistics()
         if ranks.count() > 1:
             for group in self.groups:
@@ -223,12 +200,8 @@ class Update:
         pairs = [(value, averages[name]) for name, value in self.student.named_buffers() if name in learned]
         floats = [pair for pair in pairs if pair[0].is_floating_point()]
         self._counters = [pair for pair in pairs if not pair[0].is_floating_point()]
-        self._statistics = flatten([student for student, _ in floats], torch.get_default_dtype())
-        self._average_statistics = flatten([average for _, average in floats], torch.get_default_dtype())
-
-    def __call__(self, loss: Tensor, rate: Tensor | float) -> None:
-        self.take(loss)
-        self.step(rate)
+        self._statistics = flatten([student for student, _ in floats])
+        self._average_statistics = flatten([average for _, average in floats])
 
     def take(self, loss: Tensor, add: bool = False) -> None:
         """Compute the gradient of this loss; with ``add``, add it to the one before."""
@@ -253,29 +226,29 @@ class Update:
         if self._scale is not None and not self._scale.unscale(gradients):
             return
         self._count.add_(1)
-        if self._clip:
-            shorten(gradients, self._clip)
+        if self._recipe.clip:
+            shorten(gradients, self._recipe.clip)
         for group in self.groups:
             self._step_group(group, rate)
         self._step_statistics()
 
     def _step_group(self, group: ParameterGroup, rate: Tensor | float) -> None:
-        one_minus_decay = 1 - self.average.decay
+        momentum, one_minus_decay = self._recipe.sgd_momentum, 1 - self.average.decay
         if group.scale != 1:
             rate = rate * group.scale
         if isinstance(rate, Tensor) and group.squares is None and group.values.is_cuda and triton_works():
             from debiaspl.kernels.update_triton import update
 
             tensors = group.values, group.gradients, group.momentum, group.average, group.work
-            update(*tensors, rate, group.weight_decay, self.momentum, one_minus_decay)
+            update(*tensors, rate, group.weight_decay, momentum, one_minus_decay)
             return
         gradient = group.gradients.to(group.values.dtype)
         if group.squares is not None:
-            adamw_step(group.values, gradient, group.momentum, group.squares, self._count, rate, group.weight_decay)
+            adamw_step(group, group.squares, gradient, self._count, rate)
         else:
             gradient = gradient.add(group.values, alpha=group.weight_decay)
-            group.momentum.mul_(self.momentum).add_(gradient)
-            direction = gradient.add_(group.momentum, alpha=self.momentum)
+            group.momentum.mul_(momentum).add_(gradient)
+            direction = gradient.add_(group.momentum, alpha=momentum)
             if isinstance(rate, Tensor):
                 group.values.addcmul_(direction, rate.to(group.values.dtype), value=-1)
             else:
@@ -310,10 +283,9 @@ class Update:
 
     def momenta(self) -> dict[str, Tensor]:
         momenta = {str(number): group.momentum for number, group in enumerate(self.groups)}
-        if self._adamw:
-            squares = ((number, group.squares) for number, group in enumerate(self.groups))
-            momenta |= {f"{number}.squares": value for number, value in squares if value is not None}
-            momenta["count"] = self._count
+        squares = {f"{number}.squares": group.squares for number, group in enumerate(self.groups)}
+        if known := {name: value for name, value in squares.items() if value is not None}:
+            momenta |= {**known, "count": self._count}
         return momenta if self._scale is None else momenta | {SCALE: self._scale.state}
 
     def restart(self) -> None:

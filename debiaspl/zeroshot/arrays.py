@@ -10,6 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from debiaspl.data import DataError, ImageSet
+from debiaspl.data.text import shown
 from debiaspl.predictions import PredictionsError
 from debiaspl.predictions.npz import arrays_in, load_npy
 from debiaspl.predictions.read import read_csv
@@ -26,14 +27,12 @@ _EXPECTED = (
 
 def check_embeddings(name: str, values: Any, width: int | None = None) -> Tensor:
     """Convert to a float32 matrix of finite numbers."""
-    found = torch.as_tensor(np.asarray(values) if not isinstance(values, Tensor) else values)
+    found = values if isinstance(values, Tensor) else torch.as_tensor(np.asarray(values))
     if found.ndim != 2 or 0 in found.shape or found.is_complex():
         raise DataError(f"{name} have shape {tuple(found.shape)}, expected (rows, width): one embedding per row.")
     found = found.to(torch.float32)
-    bad = (~found.isfinite()).any(-1).nonzero().flatten().tolist()
-    if bad:
-        where = f"{len(bad):,} of {len(found):,} rows, the first is row {bad[0]} (from 0)"
-        raise DataError(f"{name} contain NaN or infinity in {where}. Leave them out, or compute them in float32.")
+    if bad := (~found.isfinite()).any(-1).nonzero().flatten().tolist():
+        raise DataError(f"{name} contain NaN or infinity in {len(bad):,} rows, first in row {bad[0]} (from 0).")
     if width is not None and found.shape[1] != width:
         widths = f"width {found.shape[1]}, but the class embeddings have width {width}"
         raise DataError(f"{name} have {widths}. Both must come from the same model, after its projections.")
@@ -54,52 +53,50 @@ class ArraysTeacher:
     def __init__(self, path: Path | str) -> None:
         self.path = Path(path)
         self.name = self.path.name
-        self.about = f"{self.name}, which was computed with another program."
-        self.note = f"The training data of the model behind {self.name} are not known."
-        if self.path.suffix not in ENDINGS:
-            raise DataError(f"{path} ends in {self.path.suffix or 'nothing'}. {_EXPECTED}.")
+        self.about = f"{self.name}, which another program has computed; what its model was trained with is not known."
 
     def predict(
         self, images: ImageSet, classes: Sequence[str], templates: Sequence[str], progress: Progress = no_progress
     ) -> tuple[Tensor, dict[int, str]]:
         try:
             names, found = self._csv(classes) if self.path.suffix == ".csv" else self._arrays()
-        except DataError:
+        except (DataError, PredictionsError):
             raise
-        except PredictionsError as error:
-            raise DataError(f"{error} {_EXPECTED}.") from error
-        except (OSError, ValueError) as error:
+        except (TypeError, ValueError) as error:  # text, or an array, where a number is expected
             raise DataError(f"{self.path} cannot be read: {error}. {_EXPECTED}.") from error
+        names = names or images.ids
         if found.shape[1] != len(classes):
             raise DataError(f"{self.path} has {found.shape[1]} classes, but {len(classes)} are named: {classes}.")
-        if names is None:
-            if len(found) != len(images):
-                rows = f"{len(found):,} rows for {len(images):,} images"
-                raise DataError(f"{self.path} has {rows}, expected one each, in the order of the sorted file names.")
-            return self._checked(found), {}
+        if len(found) != len(names):
+            rows = f"{len(found):,} rows for {len(names):,} images"
+            raise DataError(f"{self.path} has {rows}, expected one each, in the order of the sorted file names.")
         row = {name: number for number, name in enumerate(names)}
         if missing := [name for name in images.ids if name not in row]:
-            absent = f"{len(missing):,} of {len(images):,} images: {', '.join(missing[:3])}"
-            raise DataError(f"{self.path} has no row for {absent}. Expected every file, named as in the folder.")
-        return self._checked(found[[row[name] for name in images.ids]]), {}
+            raise DataError(f"{self.path} has no row for {shown(missing)}. Expected all files, named as in the folder.")
+        found = found[[row[name] for name in images.ids]]
+        sums = found.sum(-1)
+        if float(found.min()) < 0 or float((sums - 1).abs().max()) > 1e-2:
+            rows = f"rows of {self.path} sum to {float(sums.min()):g} to {float(sums.max()):g}, or are below 0"
+            raise DataError(f"{rows}. Expected probabilities, which sum to 1; for logits, take the softmax first.")
+        return found / sums[:, None], {}
 
-    def _arrays(self) -> tuple[list[str] | None, Tensor]:
+    def _arrays(self) -> tuple[Sequence[str], Tensor]:
         if self.path.suffix == ".npy":
             held = {"probabilities": load_npy(self.path, "probabilities")}
         else:
             held = arrays_in(self.path)
-        names = [str(name) for name in held["file_name"].tolist()] if "file_name" in held else None
+        names = list(map(str, held.get("file_name", np.empty(0)).tolist()))
         if "probabilities" in held:
             return names, check_embeddings(f"the probabilities in {self.path}", held["probabilities"])
         if not {"image_embeddings", "class_embeddings"} <= set(held):
-            raise DataError(f"{self.path} contains {', '.join(held) or 'nothing'}. {_EXPECTED}.")
+            raise DataError(f"{self.path} contains {shown(list(held)) or 'nothing'}. {_EXPECTED}.")
         class_embeddings = check_embeddings(f"the class_embeddings in {self.path}", held["class_embeddings"])
         width = class_embeddings.shape[1]
         images = check_embeddings(f"the image_embeddings in {self.path}", held["image_embeddings"], width)
         temperature = float(held["temperature"]) if "temperature" in held else TEMPERATURE
         return names, cosine_logits(images, class_embeddings, temperature).softmax(-1)
 
-    def _csv(self, classes: Sequence[str]) -> tuple[list[str], Tensor]:
+    def _csv(self, classes: Sequence[str]) -> tuple[Sequence[str], Tensor]:
         raw = read_csv(self.path, {})
         # Columns named as in debiaspl predict, or just like the classes.
         shares = raw.matrices.get("probabilities", np.empty((raw.rows, 0)))
@@ -108,11 +105,3 @@ class ArraysTeacher:
             raise DataError(f"{self.path} has no column {', '.join(absent)}; it has {', '.join(columns)}. {_EXPECTED}.")
         values = np.array([columns[name] for name in classes], dtype=np.float64).T
         return list(map(str, columns["file_name"])), check_embeddings(f"the probabilities in {self.path}", values)
-
-    def _checked(self, probabilities: Tensor) -> Tensor:
-        sums = probabilities.sum(-1)
-        if float(probabilities.min()) < 0 or float((sums - 1).abs().max()) > 1e-2:
-            rows, total = (f"{float(one.min()):g} to {float(one.max()):g}" for one in (probabilities, sums))
-            found = f"the probabilities in {self.path} run from {rows}, and rows sum to {total}"
-            raise DataError(f"{found}. Expected rows that sum to 1; for logits, take the softmax first.")
-        return probabilities / sums[:, None]

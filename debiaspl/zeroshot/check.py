@@ -1,8 +1,6 @@
-"""Labels of a person, and which model is handed out.
-
-Without labels the student, unless its teacher is at chance or predicts classes that it has lost. With labels the one
-that they support: the teacher, the student of only the labels, or the student of both. Students are cross-validated:
-each label is predicted by a student that was not trained with it. The teacher was trained with none of them.
+"""Labels of a person, and which model is handed out: without labels the student, unless its teacher is at chance or
+predicts classes that it has lost; with labels the one that they support, by predictions of labels that it did not learn
+from: the teacher, the student of only the labels, or the student of both.
 """
 
 from collections.abc import Container, Sequence
@@ -14,12 +12,13 @@ import torch
 from torch import Tensor
 
 from debiaspl._measures import LEVEL, Cells, at_least
+from debiaspl._over_seeds import markdown
 from debiaspl.data import UNLABELED, DataError
-from debiaspl.data.label_table import USUAL, Columns
+from debiaspl.data.label_table import Columns
 from debiaspl.data.listing import list_folder
 from debiaspl.data.text import shown
 from debiaspl.features.crosscheck import Candidate, choose, compared
-from debiaspl.zeroshot.predictions import Predictions, lost_classes, markdown
+from debiaspl.zeroshot.predictions import Predictions, lost_classes
 
 ENOUGH_TO_TEST = 20
 """Smallest number of labels to test a teacher."""
@@ -29,7 +28,6 @@ ENOUGH_TO_TEST = 20
 class GivenTable:
     """A table of labels for some of the photos: a few to learn from, or true ones for the final table."""
 
-    root: Path
     table: Path
     labels: dict[str, int]
     """File -> class number, for the files that the table names and the folder contains."""
@@ -38,36 +36,30 @@ class GivenTable:
 
     @classmethod
     def read(
-        cls, root: Path, table: Path, classes: Sequence[str], columns: Columns = USUAL, whole: bool = True
+        cls, table: Path, root: Path, classes: Sequence[str], columns: Columns, whole: bool = True
     ) -> "GivenTable":
-        """Read it; unless ``whole``, it may name other files too, of a larger folder."""
-        if not table.is_file():
-            raise DataError(f"{table} is not a file. Expected a CSV with the columns file_name,label.")
+        """Labels to learn from; unless ``whole``, true ones, and the table may name files of a larger folder too."""
         listing = list_folder(root, table, classes, not whole, columns)
         given = dict(zip(listing.files, listing.labels.tolist(), strict=True))
         labels = {file: label for file, label in given.items() if label != UNLABELED}
-        if not labels and listing.absent:
-            raise DataError(f"{table} labels no image in {root}, but these, which are not: {shown(listing.absent)}.")
-        if not labels:
-            raise DataError(f"{table} has no label. Expected rows such as: {listing.files[0]},{classes[0]}")
-        return cls(root, table, labels, listing.absent)
+        found, least = [classes[label] for label in set(labels.values())], 2 if whole else 1
+        if len(found) < least:
+            raise DataError(f"{table} has labels of {shown(found) or 'no class'}, expected {least} or more classes.")
+        return cls(table, labels, listing.absent)
 
     def of(self, ids: Sequence[str]) -> Tensor:
         """A label for each image, -1 for none."""
         return torch.tensor([self.labels.get(name, UNLABELED) for name in ids], dtype=torch.int64)
 
-    def notes(self, bad: Container[str] = ()) -> list[str]:
+    def notes(self, bad: Container[str]) -> list[str]:
         """What to know about files that are not in the folder, as a wrong path must be noticed, and about those that
         cannot be read, ``bad``. Raises if none is left."""
-        names, total, lines = [name for name in self.labels if name in bad], len(self.labels), []
+        names, total = [name for name in self.labels if name in bad], len(self.labels)
+        unread = f"{len(names):,} of {total:,} images that {self.table} names cannot be read: {shown(names)}."
         if len(names) == total:
-            raise DataError(f"none of the {total:,} images that {self.table} names can be read: {shown(names)}.")
-        if self.absent:
-            absent = f"{len(self.absent):,} of the files that {self.table} names not in {self.root}"
-            lines.append(f"{absent}: {shown(self.absent)}. Measured on the other {total:,} with a label.")
-        if names:
-            lines.append(f"{len(names):,} of {total:,} images that {self.table} names cannot be read: {shown(names)}.")
-        return lines
+            raise DataError(unread)
+        absent = f"{len(self.absent):,} files that {self.table} names are not in the folder: {shown(self.absent)}."
+        return [*([absent] if self.absent else []), *([unread] if names else [])]
 
 
 @dataclass(frozen=True)
@@ -80,7 +72,6 @@ class HandedOut:
     """What the given labels have shown."""
 
     def to_json(self) -> dict[str, Any]:
-        """The selected model, and the evidence for it."""
         right = {row.name: row.right for row in self.rows}
         checked = {"checked": {"labels": self.rows[0].checked, "right": right}} if right else {}
         return {"handed out": self.chosen, "why": self.why} | checked
@@ -88,7 +79,7 @@ class HandedOut:
     def to_markdown(self) -> str:
         table = ""
         if self.rows:
-            cells = markdown(self.rows[0].header, [row.cells for row in self.rows])
+            cells = markdown([self.rows[0].header, *(row.cells for row in self.rows)])
             table = f"On labels that they did not learn from:\n\n{cells}\n"
         return f"{table}Used: {self.chosen}, because {self.why}.\n"
 
@@ -100,10 +91,8 @@ def check_without_labels(predictions: Predictions, student: str, label: Tensor, 
         # A student of random labels is right on the clusters that happen to get a right one: on EuroSAT with ConSE
         # between 5 points below its teacher and 15 above, by the draw (results/zeroshot/students.json).
         return HandedOut(teacher, "it is at chance on these photos, so nothing can be learned from it")
-    lost = lost_classes(label, predictions.label, len(predictions.classes))
-    if lost:
-        names = ", ".join(predictions.classes[number] for number in lost)
-        return HandedOut(teacher, f"{student} has lost classes that it predicts: {names}")
+    if lost := lost_classes(label, predictions):
+        return HandedOut(teacher, f"{student} has lost classes that it predicts: {', '.join(lost)}")
     return HandedOut(student, f"it has lost no class that {predictions.teacher} predicts")
 
 
@@ -135,15 +124,14 @@ def decide(teacher: Candidate, alone: Candidate, taught: Candidate, clear: bool)
         reason = "it and its teacher are right at least as often as the student without a teacher"
         alone, taught = taught, alone
     chosen = choose([teacher, taught, alone])
-    labels = f"{alone.checked} label{'' if alone.checked == 1 else 's'}"
     if chosen is not alone:
-        return chosen.name, f"it is significantly better than {alone.name!r} on {labels}"
-    return chosen.name, f"no other model is significantly better on {labels}, and {reason}"
+        return chosen.name, f"it is significantly better than {alone.name!r} on {alone.checked} labels"
+    return chosen.name, f"no other model is significantly better on {alone.checked} labels, and {reason}"
 
 
 def is_clear(found: Cells) -> bool:
     """Whether predictions are right more often than random guesses, and than always predicting the largest class."""
-    least = max(1 / found.classes, _largest(found))
+    least = max(1 / found.classes, _largest_share(found))
     return found.images > 0 and at_least(int(found.right.sum()), found.images, least) <= LEVEL
 
 
@@ -155,13 +143,12 @@ def against_labels(name: str, found: Cells) -> str:
     line = (
         f"{name} is right on {found.right.sum()} of {found.images:,} true labels ({100 * found.accuracy:.0f} %, 95 % "
         f"interval {100 * low:.0f} to {100 * high:.0f}). A random guess is right on {100 / found.classes:.0f} %, and "
-        f"always predicting the largest class on {100 * _largest(found):.0f} %"
+        f"always predicting the largest class on {100 * _largest_share(found):.0f} %"
     )
     if found.images < ENOUGH_TO_TEST:
         return f"{line}. A test needs {ENOUGH_TO_TEST} labels or more."
     return f"{line}: {'clearly better than both.' if is_clear(found) else 'not clearly better: do not rely on it.'}"
 
 
-def _largest(found: Cells) -> float:
-    """The share of the largest class."""
+def _largest_share(found: Cells) -> float:
     return float(found.of_true.max()) / max(found.images, 1)

@@ -36,26 +36,20 @@ class ConseTeacher(EncodingTeacher):
     about = (
         "ConSE: an ImageNet classifier (efficientnet-lite0) combined with a sentence encoder (all-MiniLM-L6-v2). It is "
         "weak and biased: about half right on everyday things such as cats and trucks, and no better than chance on "
-        "images unlike those of ImageNet, such as satellite images. For a strong teacher, use a CLIP: --model NAME "
-        "or FOLDER."
-    )
-    note = (
-        "ConSE is a substitute: it was trained with labeled images of ImageNet's 1,000 classes. If yours are among "
-        "them, this is not zero-shot in the strict sense."
+        "satellite images. It was trained with labeled images of ImageNet's 1,000 classes, so with these it is not "
+        "zero-shot in the strict sense. For a strong teacher, use a CLIP: --model NAME or FOLDER."
     )
 
-    def __init__(self, image_size: int, folder: Path, device: torch.device, top: int = TOP) -> None:
-        self.top, self.folder = top, folder
-        self.sentences = SentenceEncoder()
+    def __init__(self, image_size: int, folder: Path, device: torch.device) -> None:
+        self.folder, self.sentences = folder, SentenceEncoder()
         self.encoder = load_encoder(NAME, image_size=image_size).to(device)
 
     @torch.no_grad()
     def read(self, vectors: Tensor, classes: Sequence[str], templates: Sequence[str]) -> Tensor:
         means = [F.normalize(self.sentences(filled(templates, name)).mean(0), dim=-1) for name in classes]
         sources, targets, classifier = self._imagenet, torch.stack(means), imagenet_classifier()
-        cosines = [
-            conse(classifier(part).softmax(-1), sources, targets, self.top) for part in torch.split(vectors, CHUNK)
-        ]
+        parts = torch.split(vectors, CHUNK)
+        cosines = [conse(classifier(part).softmax(-1), sources, targets, TOP) for part in parts]
         return torch.cat(cosines).div(TEMPERATURE).softmax(-1)
 
     @cached_property

@@ -52,15 +52,6 @@ class ZeroShot:
     ``head_`` or None.
     """
 
-    classes_: NDArray[Any]
-    zero_shot_: NDArray[np.float32]
-    debiased_: NDArray[np.float32]
-    probabilities_: NDArray[np.float32]
-    prior_: NDArray[np.float32]
-    transduction_: NDArray[Any]
-    confidence_: NDArray[np.float32]
-    head_: Fitted | None
-
     def __init__(
         self,
         class_embeddings: Any,
@@ -84,25 +75,22 @@ class ZeroShot:
         self.classes_ = np.arange(number) if classes is None else np.array(check_class_names(classes))
         if len(self.classes_) != number:
             raise DataError(
-                f"class embeddings have {number:,} rows for {len(self.classes_)} classes, expected one each."
+                f"there are {number:,} class embeddings for {len(self.classes_)} classes, expected one each."
             )
         if not bool(self.class_embeddings.norm(dim=-1).all()):
             raise DataError("a class embedding is all zeros, so it has no direction. Expected those of a text model.")
         self.temperature, self.per_class, self.confidence, self.head = temperature, per_class, confidence, head
         self.strength, self.momentum = strength, momentum
         self.threshold, self.max_iter, self.random_state = threshold, max_iter, random_state
-        self._debiaser()  # raises for bad settings
+        Debiaser(number, strength, momentum)  # raises for bad settings
 
     def fit(self, image_embeddings: Any) -> "ZeroShot":
         images = check_embeddings("image embeddings", image_embeddings, self.class_embeddings.shape[1])
         if self.classes is None and len(images) < len(self.classes_):
-            found = f"there are {len(images):,} image embeddings and {len(self.classes_):,} class embeddings"
-            raise DataError(
-                f"{found}, which looks swapped: ZeroShot(class_embeddings). If it is right, name the classes."
-            )
+            found = f"{len(images):,} image embeddings and {len(self.classes_):,} class embeddings look swapped"
+            raise DataError(f"{found}: ZeroShot(class_embeddings). If it is right, name the classes.")
         logits = self._logits(images)
-        zero_shot = logits.softmax(-1)
-        debiaser = self._debiaser()
+        zero_shot, debiaser = logits.softmax(-1), Debiaser(len(self.classes_), self.strength, self.momentum)
         generator = torch.Generator().manual_seed(self.random_state)
         seen = 0
         while seen < ROUNDS:
@@ -110,8 +98,9 @@ class ZeroShot:
                 debiaser(logits[rows])
                 seen += 1
         self.zero_shot_, self.prior_ = zero_shot.numpy(), debiaser.prior.numpy()
-        self.debiased_ = self.probabilities_ = debiaser.eval()(logits).numpy()
-        self.head_ = self._fitted(images, zero_shot) if self.head else None
+        self._fitted_debiaser = debiaser.eval()
+        self.debiased_ = self.probabilities_ = debiaser(logits).numpy()
+        self.head_ = self._fitted_head(images, zero_shot) if self.head else None
         if self.head_ is not None:
             self.probabilities_ = self.head_.probabilities(images).numpy()
         self.confidence_ = self.probabilities_.max(-1)
@@ -125,9 +114,7 @@ class ZeroShot:
         images = check_embeddings("image embeddings", image_embeddings, self.class_embeddings.shape[1])
         if self.head_ is not None:
             return self.head_.probabilities(images).numpy()
-        debiaser = self._debiaser().eval()
-        debiaser.prior.copy_(torch.from_numpy(self.prior_))
-        return debiaser.probabilities(self._logits(images)).numpy()
+        return self._fitted_debiaser.probabilities(self._logits(images)).numpy()
 
     def predict(self, image_embeddings: Any) -> NDArray[Any]:
         """The most likely class of each image."""
@@ -136,10 +123,7 @@ class ZeroShot:
     def _logits(self, images: Tensor) -> Tensor:
         return cosine_logits(images, self.class_embeddings, self.temperature)
 
-    def _debiaser(self) -> Debiaser:
-        return Debiaser(len(self.classes_), self.strength, self.momentum)
-
-    def _fitted(self, images: Tensor, zero_shot: Tensor) -> Fitted | None:
+    def _fitted_head(self, images: Tensor, zero_shot: Tensor) -> Fitted | None:
         predictions = Predictions(zero_shot, tuple(map(str, self.classes_)), ("",) * len(images), "ZeroShot")
         labels = predictions.choose(self.confidence, self.per_class)
         head = fit(
@@ -155,8 +139,7 @@ class ZeroShot:
             unit=True,
             first_classifier="random",
         )
-        lost = lost_classes(head.probabilities(images).argmax(-1), predictions.label, len(self.classes_))
-        if lost:
-            names = ", ".join(predictions.classes[number] for number in lost)
-            warnings.warn(f"the head has lost classes that are predicted, so it is not used: {names}.", stacklevel=3)
+        if lost := lost_classes(head.probabilities(images).argmax(-1), predictions):
+            what = f"the head has lost classes that are predicted, so it is not used: {', '.join(lost)}."
+            warnings.warn(what, stacklevel=3)
         return None if lost else head

@@ -14,35 +14,20 @@ from debiaspl.data.text import csv_line
 HEADER = ("method", "accuracy %", "worst %", "off shares %", "almost none")
 PER_CLASS = 20
 """How many of a teacher's predictions of each class become labels."""
+TODO = "Use other class names (--classes), another --model"
 
 
 def class_counts(labels: Tensor, classes: int) -> list[int]:
     return torch.bincount(labels, minlength=classes).tolist()
 
 
-def most_confident(probabilities: Tensor, per_class: int) -> Tensor:
-    """The predicted class of this many of the most confident images of each predicted class, (N,), -1 for the others.
-
-    A threshold drops the classes of which a teacher is never sure, though it may be right about them."""
-    confidence, label = probabilities.max(-1)
+def rank_in_class(label: Tensor, confidence: Tensor) -> Tensor:
+    """How many images of the same class are more confident, (N,)."""
     order = confidence.argsort(descending=True, stable=True)
     order = order[label[order].argsort(stable=True)]
-    counts = torch.bincount(label)
-    rank = torch.empty_like(label)
+    counts, rank = torch.bincount(label), torch.empty_like(label)
     rank[order] = torch.arange(len(label)) - (counts.cumsum(0) - counts)[label[order]]
-    return torch.where(rank < per_class, label, UNLABELED)
-
-
-def lost_classes(label: Tensor, teacher: Tensor, classes: int) -> list[int]:
-    """The classes of which a student has less than a tenth of its teacher's predictions."""
-    pairs = enumerate(zip(class_counts(label, classes), class_counts(teacher, classes), strict=True))
-    return [number for number, (own, before) in pairs if own < ALMOST_NONE * before]
-
-
-def _todo(other: str, confidence: float | None) -> str:
-    """What to do about labels that are missing."""
-    leave_out = "" if confidence is None else ", or leave out --confidence"
-    return f"Use other class names (--classes), another --model {other}{leave_out}"
+    return rank
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,13 +41,6 @@ class Predictions:
     teacher: str
     skipped: dict[str, str] = field(default_factory=dict)
     """Images that could not be read, with the reason."""
-
-    def __post_init__(self) -> None:
-        shape, expected = tuple(self.probabilities.shape), (len(self.ids), len(self.classes))
-        if shape != expected:
-            raise DataError(
-                f"{self.teacher} gives probabilities of shape {shape}, expected {expected}: images, classes."
-            )
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -82,33 +60,28 @@ class Predictions:
 
     def choose(self, confidence: float | None, per_class: int) -> Tensor:
         """The student's training labels, (N,), -1 for none: the predictions of at least this confidence; if it is None,
-        the ``per_class`` most confident ones of each predicted class."""
-        if confidence is None:
-            labels = most_confident(self.probabilities, per_class)
-        else:
-            labels = torch.where(self.confidence >= confidence, self.label, UNLABELED)
-        classes = sorted(set(labels.tolist()) - {UNLABELED})
+        the ``per_class`` most confident ones of each predicted class. A threshold drops the classes of which a teacher
+        is never sure, though it may be right about them."""
+        sure, label = self.probabilities.max(-1)
+        chosen = rank_in_class(label, sure) < per_class if confidence is None else sure >= confidence
+        labels = torch.where(chosen, label, UNLABELED)
+        classes = [self.classes[label] for label in set(labels.tolist()) - {UNLABELED}]
         if len(classes) < 2:
-            images = f"only some of {self.classes[classes[0]]!r}" if classes else "none"
-            reach = "are predicted" if confidence is None else f"reach a confidence of {confidence:g}"
-            found = f"of {len(self):,} images {images} {reach}; the highest is {float(self.confidence.max()):.2f}"
-            raise DataError(f"{found}. A student needs two classes. {_todo('or a few --labels', confidence)}.")
+            least, lower = "", ""
+            if confidence is not None:
+                least = f" with a confidence of {confidence:g}; its highest is {float(sure.max()):.2f}"
+                lower = ", a lower --confidence"
+            found = f"{self.teacher} predicts {f'only {classes[0]}' if classes else 'no class'}{least}"
+            raise DataError(f"{found}. A student needs two classes. {TODO}{lower} or --labels.")
         return labels
 
-    def label_lines(self, labels: Tensor, confidence: float | None) -> list[str]:
-        """What to know before training: number of labels per class, how unbalanced they are, and what is missing."""
+    def about_labels(self, labels: Tensor, confidence: float | None) -> str:
+        """What to know before training: how many labels each class has, and what to do if one has none."""
         counts = class_counts(labels[labels >= 0], len(self.classes))
         pairs = ", ".join(f"{name} {count:,}" for name, count in zip(self.classes, counts, strict=True))
         how = "the most confident of their class" if confidence is None else f"of a confidence from {confidence:g} on"
-        lines = [
-            f"{sum(counts):,} of {len(self):,} images, {how}, become labels: {pairs}. {100 * distance(counts):.0f} % "
-            "of them would need another class for equal shares."
-        ]
-        missing = [name for name, count in zip(self.classes, counts, strict=True) if not count]
-        if missing:
-            todo = _todo("or other --templates", confidence)
-            lines.append(f"No label of {', '.join(missing)}: a student cannot learn a class without examples. {todo}.")
-        return lines
+        todo = "" if all(counts) else f" A class without a label cannot be learned. {TODO} or --templates."
+        return f"{sum(counts):,} of {len(self):,} images, {how}, become labels: {pairs}.{todo}"
 
     def to_csv(self) -> str:
         """``file_name,label,confidence``, one line per image."""
@@ -129,10 +102,6 @@ class Row:
     """int64, (N,), -1 if it is not known."""
 
     @property
-    def counts(self) -> list[int]:
-        return class_counts(self.label, self.num_classes)
-
-    @property
     def confusion(self) -> Cells:
         """Of the images whose true label is known."""
         truth = torch.full_like(self.label, UNLABELED) if self.truth is None else self.truth
@@ -146,7 +115,7 @@ class Row:
         return class_counts(self.truth, self.num_classes)
 
     def to_json(self) -> dict[str, Any]:
-        counts, true = self.counts, self.true_counts
+        counts, true = class_counts(self.label, self.num_classes), self.true_counts
         values: dict[str, Any] = {
             "counts": counts,
             "distance": distance(counts, true),
@@ -171,16 +140,16 @@ class Row:
         )
 
 
+def lost_classes(label: Tensor, teacher: Predictions) -> list[str]:
+    """The classes of which a student has less than a tenth of its teacher's predictions."""
+    counts = zip(teacher.classes, class_counts(label, len(teacher.classes)), teacher.counts, strict=True)
+    return [name for name, own, before in counts if own < ALMOST_NONE * before]
+
+
 def column_notes(rows: Sequence[Row]) -> str:
     """What the columns of the table are, for its foot."""
     shares = "equal shares" if rows[0].true_counts is None else "the true shares"
-    worst = "" if rows[0].truth is None else "worst %: recall of the class that is recognised least. "
     return (
-        f"{worst}off shares %: predictions that would need another class for {shares} of the classes. almost none: "
-        "classes with less than a tenth of the predictions that they would then have."
+        "worst %: recall of the class that is recognised least. off shares %: predictions that would need another "
+        f"class for {shares}. almost none: classes with less than a tenth of the predictions that they would then have."
     )
-
-
-def markdown(header: Sequence[str], cells: Sequence[Sequence[str]]) -> str:
-    lines = [header, ("---",) * len(header), *cells]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"

@@ -8,12 +8,13 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
+from debiaspl._measures import Cells
 from debiaspl.data import UNLABELED, DataError, Hints, ImageSet
 from debiaspl.deploy.labeled import TEACHER
 from debiaspl.encoders import Encoder, load_encoder
 from debiaspl.encoders.efficientnet import NAME as LITE0
 from debiaspl.features import Fitted, TableTask, fit_recipe
-from debiaspl.features.crosscheck import Candidate, compared, crosscheck
+from debiaspl.features.crosscheck import Candidate, crosscheck
 from debiaspl.features.run import EncodedImages, frozen, is_frozen, unmeasured
 from debiaspl.features.shares import PHOTOS
 from debiaspl.models import MODELS
@@ -29,13 +30,8 @@ labels of a training without any."""
 FOLDS = 3
 FIXMATCH, DEBIASPL, TAUGHT = "fixmatch", "debiaspl", "taught"
 WHOLE = "To train a whole network with the teacher's labels: debiaspl train PHOTOS --labels OUT/labels.csv"
-GIVEN = {
-    "data": "a student learns from the photos",
-    "protocol": "its labels are those of the teacher, or of --labels",
-    "name": "the students have names of their own",
-    "correction": "there is one student without a correction and one with the Debiaser",
-}
-"""Settings that are no choice, and why."""
+GIVEN = ("data", "protocol", "name", "correction")
+"""Settings that every student has already."""
 
 
 @dataclass(frozen=True)
@@ -51,9 +47,8 @@ class Student:
         if self.name.partition("-")[0] in MODELS:
             raise ValueError(f"the student is {self.name!r}, expected an encoder. {WHOLE} --encoder none.")
         for setting in self.settings:
-            name = setting.partition("=")[0]
-            if name in GIVEN:
-                raise ValueError(f"--set {setting} would have no effect: {GIVEN[name]}. Leave it out.")
+            if setting.partition("=")[0] in GIVEN:
+                raise ValueError(f"--set {setting} would have no effect, as the students decide that. Leave it out.")
 
     def encoder(self, side: int, teacher: Teacher) -> Encoder:
         """Its encoder: that of the teacher, if it is the same. ``side`` is that of the photos."""
@@ -102,7 +97,7 @@ class Students:
         """``labels`` are one for each of the teacher's predictions, -1 for none. A class without a label cannot be
         learned, so students do not have it."""
         place = {name: row for row, name in enumerate(predictions.ids)}
-        self.table, self.predictions = encoded.table, predictions
+        self.predictions = predictions
         self.rows = torch.tensor([place[name] for name in encoded.images.ids])
         given = labels[self.rows]
         self.learned = torch.tensor(sorted(set(given.tolist()) - {UNLABELED}))
@@ -111,37 +106,34 @@ class Students:
         number = torch.full((len(predictions.classes) + 1,), UNLABELED)  # the last is that of -1
         number[self.learned] = torch.arange(len(self.learned))
         classes = tuple(predictions.classes[label] for label in self.learned)
-        self.images = ImageSet(encoded.images.images, number[given], classes, encoded.images.ids)
-        self.encoded = replace(encoded, images=self.images)
+        images = ImageSet(encoded.images.images, number[given], classes, encoded.images.ids)
+        self.encoded = replace(encoded, images=images)
         hint = number[predictions.label[self.rows]]
         hints = Hints(hint, predictions.confidence[self.rows] * (hint >= 0))
-        self.task = TableTask(self.images.labels, classes, self.images.ids, hints)
+        self.task = TableTask(images.labels, classes, images.ids, hints)
 
     def fit(self, recipe: Recipe) -> Fitted:
-        return fit_recipe(recipe, self.table, self.task)
+        return fit_recipe(recipe, self.encoded.table, self.task)
 
     def label(self, fitted: Fitted) -> Tensor:
         """Its label of every image; the teacher's for an image that it could not read."""
         label = self.predictions.label.clone()
-        label[self.rows] = self.learned[fitted.predict(self.table.features)[1]]
+        label[self.rows] = self.learned[fitted.predict(self.encoded.table.features)[1]]
         return label
 
     def crosscheck(self, recipes: Mapping[str, Recipe]) -> list[Candidate]:
         """Check these recipes on the labels."""
-        several = sum(count for count in self.images.counts() if count > 1)
-        return crosscheck(recipes, self.table, self.task, min(FOLDS, several))
+        several = sum(count for count in self.encoded.images.counts() if count > 1)
+        return crosscheck(recipes, self.encoded.table, self.task, min(FOLDS, several))
 
     def ending(self, fitted: Fitted, whose: str) -> Ending:
         """Predictions of all images. The true labels are not known: what is counted is how often the student agrees
         with its training labels, those of its ``teacher`` or of a ``person``."""
-        found, known = unmeasured(self.encoded, fitted), (self.images.labels >= 0).nonzero().flatten()
-        classes = self.images.num_classes
-        agreement = compared("student", found.label, self.images.labels, known, classes, self.images.ids)
-        taught = whose == TEACHER
-        what = "the labels of its teacher, which are not the truth" if taught else "the labels it was trained with"
-        return Ending(
-            agreement.confusion,
-            f"the averaged weights after the last step, against {what}",
-            found.to_csv(),
-            more={"check": {"kind": whose if taught else "none", "folds": 0, "labels": len(known)}},
-        )
+        found, images = unmeasured(self.encoded, fitted), self.encoded.images
+        agreement = Cells.of(images.labels, found.label, images.num_classes)
+        what, kind = "the labels it was trained with", "none"
+        if whose == TEACHER:
+            what, kind = "the labels of its teacher, which are not the truth", TEACHER
+        check = {"kind": kind, "folds": 0, "labels": agreement.images}
+        how = f"the averaged weights after the last step, against {what}"
+        return Ending(agreement, how, found.to_csv(), more={"check": check})

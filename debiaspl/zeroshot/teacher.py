@@ -1,6 +1,6 @@
 """Zero-shot models: their interface, those that encode each image once, CLIP, and how to find one by name."""
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -14,6 +14,7 @@ from torch import Tensor
 from debiaspl.data import ImageSet, LazyImages
 from debiaspl.data.lazy import left_in_files
 from debiaspl.data.listing import list_images
+from debiaspl.data.manifest import stored_for
 from debiaspl.encoders import Encoder, features_of, load_encoder
 from debiaspl.encoders.text import TextSide
 
@@ -25,8 +26,9 @@ SMALL = 128
 
 
 def open_photos(root: Path, classes: Sequence[str]) -> ImageSet:
-    """Every image below ``root``, left in its file, without labels."""
-    return left_in_files(replace(list_images(root), classes=tuple(classes)))
+    """Every image below ``root``, left in its file, without labels; or those whose features it holds."""
+    stored = stored_for(root)
+    return left_in_files(replace(list_images(root), classes=tuple(classes)), stored.side if stored else 0)
 
 
 def sized(images: ImageSet, size: int) -> ImageSet:
@@ -52,8 +54,6 @@ class Teacher(Protocol):
     """Its name in a table."""
     about: str
     """One honest line: what it is, how weak, and whether its pre-training saw such classes."""
-    note: str
-    """For the foot of a table: its pre-training data."""
     default_templates: str
 
     def predict(
@@ -62,10 +62,9 @@ class Teacher(Protocol):
         """Probabilities, (N, C), in float32 on the CPU, and index -> reason of images that cannot be read."""
 
 
-class EncodingTeacher(ABC):
+class EncodingTeacher(Teacher):
     """Encodes each image once, which is slow, and reads any class names from the vectors, which is fast."""
 
-    name: str
     encoder: Encoder
     folder: Path
     vectors: Tensor
@@ -78,7 +77,7 @@ class EncodingTeacher(ABC):
     def predict(
         self, images: ImageSet, classes: Sequence[str], templates: Sequence[str], progress: Progress = no_progress
     ) -> tuple[Tensor, dict[int, str]]:
-        """Probabilities and unreadable images; rows of the latter are uniform."""
+        """Rows of images that cannot be read are uniform."""
         watch = partial(progress, f"{self.encoder.name} looks")
         self.vectors, skipped = features_of(sized(images, self.encoder.image_size), self.encoder, self.folder, watch)
         reading = "reading the class names"  # seconds: the text model is loaded first
@@ -102,8 +101,8 @@ class ClipTeacher(EncodingTeacher):
         self.text, self.folder = TextSide(name_or_folder), folder
         self.encoder = load_encoder(name_or_folder).to(device)
         self.name = self.encoder.name
-        self.about = f"{self.name}, a vision-language model of type {self.text.config.model_type}."
-        self.note = f"{self.name} has most likely seen images of such classes, with captions that name them."
+        kind = f"a vision-language model of type {self.text.config.model_type}"
+        self.about = f"{self.name}, {kind}, which has most likely seen images of such classes with their names."
 
     def read(self, vectors: Tensor, classes: Sequence[str], templates: Sequence[str]) -> Tensor:
         directions, scale = self.text.classifier(classes, templates)
@@ -111,10 +110,9 @@ class ClipTeacher(EncodingTeacher):
         return torch.cat([(scale * part @ directions.T).softmax(-1) for part in parts])
 
 
-def find_teacher(name: str | None, side: int, folder: Path, device: torch.device | None = None) -> Teacher:
+def find_teacher(name: str | None, side: int, folder: Path, device: torch.device) -> Teacher:
     """``conse``, the default; a file of arrays; or a CLIP or SigLIP by hub name or folder. ``side`` is that of the
     photos, and ``folder`` is where features are kept."""
-    device = device or torch.device("cuda" if torch.cuda.is_available() else "cpu")
     if name is None or name.lower() == "conse":
         from debiaspl.zeroshot.conse import ConseTeacher
 

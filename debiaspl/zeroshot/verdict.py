@@ -11,10 +11,8 @@ error every time, for example because a class name has another meaning; labels c
 """
 
 import math
-import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -67,20 +65,17 @@ class TeacherVerdict:
         signs = {name: round(getattr(self, name), 4) for name in names}
         return {"verdict": self.word, **signs, "never": list(self.never), "images": self.images}
 
-    def line(self, teacher: str, photos: Path, classes: Sequence[str], labels: bool = False) -> str:
-        """One line for the user, with what to do; ``labels``: whether some are given, though too few for a test."""
+    def line(self, teacher: str) -> str:
+        """One line for the user, with what to do."""
         signs = ", ".join(f"{name} {getattr(self, name):.2f} of {needed:g}" for name, needed in NEEDED.items())
-        found = f"{teacher} on these photos, judged without labels: {self.word} (found, of what a good one has: {signs}"
-        found += f"; never predicted: {', '.join(self.never)})." if self.never else ")."
-        todo = {GOOD: "It is consistent, which does not prove that it is right", CHANCE: "Do not rely on it"}
-        rely = todo.get(self.word, "Check it before you rely on it")
-        if labels or self.word == GOOD:
-            return f"{found} {rely}: 20 labels or more (--labels) test it."
-        names = shlex.quote(",".join(f'"{name}"' if "," in name else name for name in classes))
-        return (
-            f"{found} {rely}: label five photos per class (debiaspl label {shlex.quote(str(photos))} --classes {names})"
-            ", then use them with --labels, or train only on them (debiaspl train)."
-        )
+        signs += f"; never predicted: {', '.join(self.never)}" if self.never else ""
+        rely = {
+            GOOD: "It is consistent, which does not prove that it is right",
+            DOUBTFUL: "Check it before you rely on it",
+            CHANCE: "Do not rely on it",
+        }[self.word]
+        found = f"{teacher} on these photos, judged without labels: {self.word} (of what a good one has: {signs})"
+        return f"{found}. {rely}: five labels per class (debiaspl label) can train a student (--labels), 20 test it."
 
 
 @torch.no_grad()
@@ -91,7 +86,8 @@ def judge(
     read = torch.tensor([place for place, name in enumerate(images.ids) if name not in predictions.skipped])
     if len(read) < LEAST_IMAGES:
         return None
-    rows, classes, count = evenly(read, SAMPLE), predictions.classes, len(predictions.classes)
+    size, classes, count = min(len(read), SAMPLE), predictions.classes, len(predictions.classes)
+    rows = read[torch.arange(size) * len(read) // size]  # evenly spaced
     vectors = teacher.vectors[rows]
     probabilities = teacher.read(vectors, classes, templates)
     labels = probabilities.argmax(-1)
@@ -103,7 +99,7 @@ def judge(
         decidedness(probabilities),
         sum(prompts) / len(prompts),
         never if len(predictions) >= EXPECTED * count else (),
-        len(rows),
+        size,
     )
 
 
@@ -147,9 +143,4 @@ def _shared(one: Tensor, other: Tensor, rows: int, columns: int) -> float:
 
 
 def _entropy(shares: Tensor) -> Tensor:
-    return -torch.special.xlogy(shares, shares).sum(-1)
-
-
-def evenly(rows: Tensor, count: int) -> Tensor:
-    """At most this many of the rows, evenly spaced."""
-    return rows if len(rows) <= count else rows[torch.arange(count) * len(rows) // count]
+    return torch.special.entr(shares).sum(-1)

@@ -186,7 +186,6 @@ WRONG: dict[str, dict[str, Any]] = {
     ("name", "settings"),
     [
         *((name, {key: value}) for name, wrong in WRONG.items() for key, value in wrong.items()),
-        ("fixmatch", {"view_labels": "paired"}),
         ("fixmatch", {"strong_share": 0.0, "joint": False}),
         ("abc", {"strong_share": 0.5, "joint": False}),
     ],

@@ -200,7 +200,5 @@ ADVICE = {"moco": "temperature", "simclr": "temperature", "swav": "code_temperat
 
 
 @pytest.mark.parametrize("name", ADVICE)
-def test_what_to_change_where_features_collapse_names_a_setting_and_its_value(name):
-    advice = {**STARTS, **ALGORITHMS}[name](num_features=4, **{ADVICE[name]: 0.25}).advice
-    assert ADVICE[name] in advice
-    assert "is 0.25)" in advice
+def test_what_to_change_where_features_collapse_names_a_setting(name):
+    assert ADVICE[name] in {**STARTS, **ALGORITHMS}[name](num_features=4, **{ADVICE[name]: 0.25}).advice

@@ -129,11 +129,9 @@ def test_layout_in_memory_does_not_matter(name: str) -> None:
         ("sheer", photos(2), 1, "unknown operation 'sheer'"),
         ("rotate", photos(2).float(), 1, r"dtype torch.float32, expected uint8 \(N, C, H, W\)"),
         ("rotate", photos(2).permute(0, 2, 3, 1), 1, "permute"),
-        ("rotate", photos(2)[:, :, :0], 1, "0 x 32 pixels"),
-        ("rotate", photos(2), [1, 2, 3], r"values \[1, 2, 3\]"),
         ("rotate", photos(2), math.nan, "finite"),
-        ("posterize", photos(2), [4, 0], r"values \[4, 0\]"),
-        ("shear_x", photos(2), 1e6, "511.969"),
+        ("rotate", photos(2), [1, 2, 3], r"values \[1, 2, 3\]"),
+        ("posterize", photos(2), [4, 0.5], r"values \[4, 0.5\]"),
     ],
 )
 def test_errors_teach(name: str, images: Tensor, value: object, message: str) -> None:

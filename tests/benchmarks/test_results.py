@@ -27,8 +27,8 @@ from benchmarks.results import (
 )
 from benchmarks.results_figure import minutes_figure
 from benchmarks.results_page import difference, text
+from debiaspl._over_seeds import sign_flip
 from debiaspl.recipes import RECIPES, recipe
-from debiaspl.report.over_seeds import sign_flip
 from debiaspl.training import Recipe
 from debiaspl.training.settings import parse_settings
 from tests.training.tiny import TINY

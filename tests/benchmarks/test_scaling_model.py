@@ -13,6 +13,7 @@ from debiaspl import Debiaser
 from debiaspl.algorithms.fixmatch import cld
 from debiaspl.debias import ranks
 from debiaspl.models import Average, ResNet, WideResNet
+from debiaspl.training import Recipe
 from debiaspl.training.update import Update
 
 PAGE = scaling_model.PAGE.read_text()
@@ -55,7 +56,7 @@ def test_statistics_are_those_that_update_keeps(which):
     counted, make = NETWORKS[which]
     with torch.device("meta"):
         network = make()
-        update = Update(network, nn.Module(), Average(network, 0.999, True), 0.9, 1e-4)
+        update = Update(network, nn.Module(), Average(network, 0.999, True), Recipe("plain"))
     assert messages.statistics_bytes(counted()) == update._statistics.nbytes
 
 
@@ -87,7 +88,7 @@ def test_prior_and_groups_are_messages_of_the_counted_size(sent):
 
 def test_local_norms_send_their_statistics_once(sent):
     network = WideResNet(10)
-    update = Update(network, nn.Module(), Average(network, 0.999, True), 0.9, 1e-4)
+    update = Update(network, nn.Module(), Average(network, 0.999, True), Recipe("plain"))
     update.take(network(torch.randn(2, 3, 32, 32)).sum())
     update.step(0.1)
     assert sent == {"summed": [messages.statistics_bytes(work.wide_resnet())], "gathered": []}

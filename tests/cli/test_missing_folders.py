@@ -26,14 +26,17 @@ def test_a_folder_that_is_not_there_is_not_made(typed, file, tmp_path, monkeypat
 
     ran = said(f"my typo/deep/{file}")
     assert ran.exit_code == 1
-    assert ran.stderr == (
-        f"error: my typo/deep/{file} cannot be written: the folder my typo/deep does not exist. Fix "
-        "the name, or create the folder: mkdir -p 'my typo/deep'\n"
-    )
-    assert "the folder typo does not exist. Fix the name" in said(f"typo/{file}").stderr
+    told = "there is no folder my typo/deep. Fix the name, or create it: mkdir -p 'my typo/deep'"
+    assert ran.stderr == f"error: my typo/deep/{file} cannot be written: {told}\n"
+    assert "there is no folder typo. Fix the name" in said(f"typo/{file}").stderr
     (tmp_path / "some.txt").touch()
-    assert "some.txt is a file, expected a folder." in said(f"some.txt/{file}").stderr
+    assert "there is no folder some.txt." in said(f"some.txt/{file}").stderr
     assert sorted(path.name for path in tmp_path.rglob("*")) == ["model.safetensors", "photos", "run", "some.txt"]
+
+
+def test_a_run_to_audit_that_does_not_exist_is_told(tmp_path):
+    ran = debiaspl("audit", str(tmp_path / "typo"))
+    assert ran.stderr == f"error: {tmp_path / 'typo'}: No such file or directory\n"
 
 
 @pytest.mark.parametrize("typed", ["predict run photos", "next run photos", "export run", "evaluate run photos"])

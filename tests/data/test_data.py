@@ -92,6 +92,12 @@ def test_a_stream_can_be_entered_anywhere():
     assert not torch.equal(whole[0], whole[1])
 
 
+@pytest.mark.parametrize("labels", [[[0], [1]], 1, [0, 1, 0]])
+def test_labels_of_another_shape_are_refused(labels):
+    with pytest.raises(ValueError, match=r"labels have shape .*, expected int64 \(2,\)"):
+        ImageSet.of(torch.zeros(2, 3, 4, 4, dtype=torch.uint8), labels)
+
+
 def test_images_without_labels_need_no_classes_and_a_task_of_them_has_none():
     digits = load("digits").train
     images = ImageSet.of(digits.images, None)
@@ -105,7 +111,7 @@ def test_images_without_labels_need_no_classes_and_a_task_of_them_has_none():
     assert task.unlabeled.ids == digits.ids
     assert Task.of(load("digits"), FewLabels(1), seed=0).has_labels
     for classes in ((), ("one",)):
-        with pytest.raises(ValueError, match="expected two or more different names"):
+        with pytest.raises(ValueError, match="classes"):
             ImageSet(digits.images, digits.labels, classes)
     with pytest.raises(ValueError, match="expected at least one image"):
         ImageSet(digits.images[:0], digits.labels[:0], digits.classes)

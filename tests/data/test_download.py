@@ -98,13 +98,14 @@ def names(folder: Path) -> list[str]:
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_a_set_that_does_not_arrive_leaves_nothing(site, tmp_path, behaviour, noun):
+def test_a_set_that_does_not_arrive_leaves_nothing(site, tmp_path, behaviour, noun, monkeypatch):
+    monkeypatch.setattr("debiaspl.data.known.TIMEOUT", 0.3)
     site.files["archive"] = CONTENT
     for name, value in behaviour.items():
         setattr(site, name, value)
     known = replace(SETS["cifar10"], sources=(site.source("archive", CONTENT),))
     with pytest.raises(DataError, match=noun):
-        get(known, tmp_path, timeout=0.3)
+        get(known, tmp_path)
     assert names(tmp_path) == []
 
 

@@ -46,7 +46,7 @@ def test_columns_of_any_name(photos, tmp_path):
     table = tmp_path / "t.csv"
     table.write_text("Species,who,Path ,label\ncat,me,a.jpg,x\ndog,me,day 1/c.jpg,y\n")
     named = Columns("path", "species")
-    assert read_label_table(table, named)[0] == [
+    assert read_label_table(table, named) == [
         LabelRow("line 2", "a.jpg", "cat"),
         LabelRow("line 3", "day 1/c.jpg", "dog"),
     ]
@@ -62,16 +62,8 @@ OTHER_FORMS = {
     "who,Filename,label\nme,a.jpg,cat\nme,day 1/c.jpg,dog\n": "files in the column filename and labels in label",
     "file_name;label\na.jpg;cat\nday 1/c.jpg;dog\n": "separated by semicolons",
     "label\tphoto\ncat\ta.jpg\ndog\tday 1/c.jpg\n": "separated by tabs; files in the column photo and labels in label",
-    "file_name,label\na.jpg,cat\nday 1\\c.jpg,dog\n": "\\ as / (1 row)",
-    "file_name,label\nphotos/a.jpg,cat\n./photos/day 1/c.jpg,dog\n": "paths that begin with photos/ (2 rows)",
-    "file_name,label\nA.JPG,cat\nphotos\\Day 1\\C.jpg,dog\n": ("names in another case (2 rows); \\ as / (1 row)"),
-    "a.jpg,cat\nday 1/c.jpg,dog\n": "no line of column names; files in column 1, labels in column 2",
-    "cat;a.jpg\ndog;day 1/c.jpg\n": (
-        "separated by semicolons; no line of column names; files in column 2, labels in column 1"
-    ),
-    "file_name,label\na.jpg,cat\nday 1/c.jpg,dog\nd,e.jpg,\n".replace("d,e.jpg,", '"d,e.jpg",Un-labelled'): (
-        "Un-labelled means no label"
-    ),
+    "file_name,label\na.jpg,cat\nday 1\\c.jpg,dog\n": "",
+    "file_name,label\nphotos/a.jpg,cat\n./photos/day 1/c.jpg,dog\n": "",
 }
 """Tables that have one meaning only -> what is said of them."""
 
@@ -82,20 +74,19 @@ def test_what_has_one_meaning_is_read_and_told_once(photos, tmp_path, caplog, te
     table.write_text(text)
     assert labels(photos, table) == {"a.jpg": "cat", "d,e.jpg": None, "day 1/c.jpg": "dog", "day 1/été.jpg": None}
     labels(photos, table)
-    assert [record.message for record in caplog.records] == [f"{table} was read like this: {OTHER_FORMS[text]}."]
+    told = [f"{table} was read like this: {OTHER_FORMS[text]}."] if OTHER_FORMS[text] else []
+    assert [record.message for record in caplog.records] == told
 
 
-def test_names_that_could_be_two_files_are_refused(photos, tmp_path):
-    (photos / "A.jpg").write_bytes(b"")
+def test_a_path_below_the_folder_goes_before_one_from_above_it(photos, tmp_path):
     (photos / "photos").mkdir()
-    for name in ("a.JPG", "PHOTOS/a.jpg"):
-        table = tmp_path / "t.csv"
-        table.write_text(f"file_name,label\n{name},cat\nday 1/c.jpg,dog\n")
-        with pytest.raises(DataError, match="names 1 file not in"):
-            labels(photos, table)
+    table = tmp_path / "t.csv"
+    table.write_text("file_name,label\nPHOTOS/a.jpg,cat\nday 1/c.jpg,dog\n")
+    with pytest.raises(DataError, match="names 1 file not in"):
+        labels(photos, table)
     (photos / "photos" / "a.jpg").write_bytes(b"")
     table.write_text("file_name,label\nphotos/a.jpg,cat\nday 1/c.jpg,dog\n")
-    assert labels(photos, table)["photos/a.jpg"] == "cat"  # relative to the folder, as always
+    assert labels(photos, table)["photos/a.jpg"] == "cat"
 
 
 def test_absolute_paths_inside_the_folder_are_made_relative(photos, tmp_path, monkeypatch):
@@ -217,8 +208,11 @@ SAME = {
     "line ends of Windows": "file_name,label\r\na.jpg,cat\r\nb.jpg,dog",
     "line ends of old Macs": "file_name,label\ra.jpg,cat\rb.jpg,dog",
     "empty cells at the end": "file_name,label\na.jpg,cat,,\nb.jpg,dog,\n",
-    "no label": "file_name,label\na.jpg,cat\nb.jpg,dog\nc.jpg,\nsub/d.jpg,unlabeled\n",
+    "no label": "file_name,label\na.jpg,cat\nb.jpg,dog\nc.jpg,\nsub/d.jpg,Un-labelled\n",
     "no label cell": "file_name,label\na.jpg,cat\nb.jpg,dog\nc.jpg\n",
+    "separators in a quoted name": 'file_name,label,"a;b;c;d"\na.jpg,cat\nb.jpg,dog\n',
+    "a line of spaces": " \t\nfile_name;label\na.jpg;cat\nb.jpg;dog\n",
+    "line ends of old Macs, and commas": "file_name;label;note\ra.jpg;cat;1,2,3\rb.jpg;dog;4,5,6",
     "blank lines": "\nfile_name,label\n\na.jpg,cat\n  \n,\nb.jpg,dog\n\n\n",
 }
 REFUSED = {
@@ -234,7 +228,7 @@ REFUSED = {
     "who;label\na.jpg;cat\n": "has the columns who, label",
     "image,path,label\na.jpg,b.jpg,cat\n": "image, path could all be meant",
     "file_name,label,label\na.jpg,cat,dog\n": "label, label could all be meant",
-    "a.jpg,b.jpg\n": "has the columns a.jpg, b.jpg",
+    "a.jpg,cat\nb.jpg,dog\n": "has the columns a.jpg, cat",
     "file_name,label\n,cat\n": "no file name in line 2",
     "": "is empty",
     " , \n": "is empty",

@@ -45,8 +45,7 @@ def test_packing_is_all_or_nothing(tmp_path):
 
     with pytest.raises(DataError, match="interrupted"):
         pack(SMALL, tmp_path / "packed", fails)
-    assert list(tmp_path.iterdir()) == []
-    (tmp_path / "packed").mkdir()
+    assert list((tmp_path / "packed").iterdir()) == []
     (tmp_path / "packed" / "mine").touch()
     with pytest.raises(DataError, match="exists already"):
         pack(SMALL, tmp_path / "packed")

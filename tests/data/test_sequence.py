@@ -53,6 +53,9 @@ def test_names_are_those_of_the_data_set(picture):
     assert ImageSet.from_dataset([(picture, "b"), (picture, "a")]).classes == ("a", "b")
     assert ImageSet.from_dataset([(picture, 2)]).classes == ("0", "1", "2")
     assert ImageSet.from_dataset([(picture, -1)]).classes == ()
+    assert ImageSet.from_dataset([(picture, label) for label in ("b", -1, "a")]).labels.tolist() == [1, -1, 0]
+    whole = [(picture, label) for label in (1.0, -1.0, np.int64(2), torch.tensor(0))]  # as pandas gives them, and torch
+    assert ImageSet.from_dataset(whole).labels.tolist() == [1, -1, 2, 0]
 
 
 def test_images_are_resized_as_photos_are(picture, tmp_path):
@@ -81,7 +84,8 @@ def test_images_are_resized_as_photos_are(picture, tmp_path):
         ([{"picture": 1, "label": 0}], "picture"),
         ([("photo.jpg", 0)], "no image"),
         ([(np.full((4, 4, 3), -2.0), 0)], "uint8"),
-        ([(np.zeros((4, 4), np.uint8), 0.5)], "0.5"),
+        ([(np.zeros((4, 4), np.uint8), 0.5)], "whole number"),
+        ([(np.zeros((4, 4), np.uint8), label) for label in ("cat", "dog", 1)], "a label is 1"),
         ([(np.zeros((4, 4), np.uint8), [0, 1])], "class numbers"),
     ],
 )

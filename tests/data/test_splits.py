@@ -150,10 +150,9 @@ def digest(split: Split) -> str:
 
 
 @pytest.mark.parametrize("fold", FOLDS)
-def test_folds_are_the_same_on_every_machine_for_labels_of_any_kind(fold):
+def test_folds_are_the_same_on_every_machine(fold):
     protocol, seed, expected = FOLDS[fold]
-    for labels in (BY_TURNS, BY_TURNS.numpy().astype("int8"), BY_TURNS.tolist()):
-        assert digest(protocol.split(labels, seed)) == expected
+    assert digest(protocol.split(BY_TURNS, seed)) == expected
 
 
 @pytest.mark.parametrize(
@@ -178,12 +177,9 @@ def test_impossible_protocols_teach(protocol, message):
         protocol.split(labels, 0)
 
 
-@pytest.mark.parametrize("labels", [["owl", "heron"], [0.0, 1.0], [[0, 1]], [], torch.zeros(3), 5])
-def test_what_are_no_labels(labels):
+def test_a_label_of_every_image_is_needed():
     with pytest.raises(ValueError, match="1 images have no label"):
         FewLabels(1).split(torch.tensor([0, -1, 1]), 0)
-    with pytest.raises(ValueError, match=r"labels have shape .* and type .*, expected one whole number for each image"):
-        FewLabels(1).split(labels, 0)
 
 
 @pytest.mark.parametrize(("share", "expected"), [(0.01, [13, 7, 9, 1]), (0.002, [3, 1, 2, 1])])

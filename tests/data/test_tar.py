@@ -82,7 +82,7 @@ def test_a_label_as_large_as_a_film_is_refused(tmp_path):
 
 def test_shards_are_read_in_any_order(tmp_path):
     samples = list_shards(write_shards(tmp_path))
-    assert len(samples.stored) == 20
+    assert len(samples.files) == 20
     assert samples.classes == ("0", "1")
     for position in (13, 2, 19, 0):
         label, number = samples.files[position].rpartition("/")[2].split("-")

@@ -85,7 +85,7 @@ def harmful(path: Path) -> dict[str, tuple[bytes, str]]:
         "dotted name": (b"\x80\x04\x8c\x05numpy\x8c\x0edtype.__init__\x93.", "numpy.dtype.__init__"),
         "another numpy": (b"cnumpy\nload\n(" + line + b"tR.", "numpy.load"),
         "getattr": (b"c__builtin__\ngetattr\n(" + RECONSTRUCT + b"S'__globals__'\ntR.", "__builtin__.getattr"),
-        "persistent id": (b"P" + touch + b"\n.", "external object"),
+        "persistent id": (b"P" + touch + b"\n.", "persistent id"),
         "extension": (b"\x82\x01.", "extension"),
     }
 

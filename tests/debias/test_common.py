@@ -89,6 +89,11 @@ def test_its_state_is_all_that_it_has_learned_and_in_eval_mode_it_learns_nothing
     assert all(torch.equal(value, before[key]) for key, value in one.state_dict().items())
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_the_first_line_about_it_which_is_listed_is_a_sentence(name):
+    assert (CORRECTIONS[name].__doc__ or "").partition("\n")[0].endswith(".")
+
+
 NAN = float("nan")
 WRONG: dict[str, dict[str, tuple[Any, ...]]] = {
     "debiaser": {

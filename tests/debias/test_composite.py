@@ -30,8 +30,6 @@ def test_alignment_with_logit_adjustment_is_each_in_its_place_bit_for_bit():
     head = nn.Linear(3, 4)
     assert both.classifier(head, torch.ones(3)) is head
     assert both.places() == {"labels", "unlabeled loss", "labeled loss"}
-    assert not both.corrects_pseudo_labels_alone
-    assert not both.needs_hard_labels
 
 
 def test_a_batch_in_parts_is_learned_from_once():
@@ -52,7 +50,7 @@ def test_settings_of_all_parts_can_be_set_and_those_of_one_name_say_whose_they_a
     texts = {one.name: one.help for one in settings(recipe) if one.part == "correction"}
     assert all(texts[name] for name in ("tau_norm_tau", "logit_adjustment_tau"))
     assert set(settings_of("correction", "alignment+logit-adjustment")) == {"target", "momentum", "tau"}
-    with pytest.raises(ValueError, match=r"has no setting 'correction.tau': .*logit_adjustment_tau, tau_norm_tau"):
+    with pytest.raises(ValueError, match=r"has no setting 'correction.tau'"):
         changed(recipe, "correction.tau=0.5")
 
 

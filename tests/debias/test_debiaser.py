@@ -120,7 +120,7 @@ def test_leading_dimensions_are_one_batch():
     torch.testing.assert_close(stacked.prior, flat.prior)
 
 
-@pytest.mark.parametrize("num_classes", [1, 2.5, True])
+@pytest.mark.parametrize("num_classes", [1, 0, 2.5, 10.0, "10", True])
 def test_a_number_of_classes_is_a_whole_number_above_one(num_classes):
     with pytest.raises(ValueError, match="num_classes is"):
         Debiaser(num_classes)

@@ -65,8 +65,8 @@ def test_a_linear_classifier_does_not_replace_a_normalised_one(tmp_path, setting
 def test_wrong_heads_are_refused():
     with pytest.raises(ValueError, match="head is"):
         make_head("round", 6, 4)
-    with pytest.raises(ValueError, match="heads"):
-        NormalisedHead(7, 4, heads=2)
+    with pytest.raises(ValueError, match="there are 7 features for 2 heads"):
+        make_head("causal", 7, 4)
     assert set(HEADS) == {"linear", *SHAPES, "hidden"}
 
 

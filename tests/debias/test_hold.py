@@ -37,6 +37,17 @@ def test_parts_are_learned_from_as_one_batch(made):
     torch.testing.assert_close(parts.prior, whole.prior, atol=1e-12, rtol=1e-12)
 
 
+def test_parts_may_be_of_another_precision_than_those_of_the_step_before():
+    whole, parts = Debiaser(CLASSES, momentum=0.7), Debiaser(CLASSES, momentum=0.7)
+    whole(logits(0).float())
+    in_parts(parts, logits(0).float(), [5, 3, 4])
+    whole, parts = whole.double(), parts.double()
+    parts.load_state_dict(whole.state_dict())
+    whole(logits(1))
+    in_parts(parts, logits(1), [5, 3, 4])
+    torch.testing.assert_close(parts.prior, whole.prior, atol=1e-12, rtol=1e-12)
+
+
 def test_until_then_the_prior_is_that_of_before():
     held, before = Debiaser(CLASSES, momentum=0.7), Debiaser(CLASSES, momentum=0.7)
     held(logits(0))

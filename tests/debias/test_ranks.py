@@ -79,13 +79,3 @@ def test_gradients_are_those_of_the_mean_loss(count):
     found, plain = zip(*on_ranks(count, gradient), strict=True)
     torch.testing.assert_close(torch.cat(found) / count, expected, atol=1e-12, rtol=1e-12)
     assert not any(plain)
-
-
-def unequal() -> Tensor:
-    return ranks.own_part(torch.arange(7))
-
-
-@pytest.mark.slow
-def test_parts_that_cannot_be_equal_are_refused():
-    with pytest.raises(RuntimeError, match=r"7 rows cannot be split into equal parts for 2 ranks\."):
-        on_ranks(2, unequal)

@@ -78,6 +78,25 @@ def test_it_finds_shares_that_the_labels_do_not_have_and_trusts_them_by_the_numb
     assert few.min() > many.min()
 
 
+@pytest.mark.parametrize(
+    ("seen", "used"),
+    [([0.4, 0.3, 0.2, 0.1], KNOWN), ([0.2, 0.25, 0.3, 0.25], [0.2, 0.25, 0.3, 0.25]), (TRUE, TRUE)],
+    ids=["a tail like that of the labels", "about equal", "reversed"],
+)
+def test_shares_of_a_graph_stay_and_are_those_of_the_labels_if_nearer_to_them_than_to_equal_ones(seen, used):
+    debiaser = made(count_threshold=0.5)
+    debiaser.expect(torch.tensor(seen))
+    aim = torch.tensor(slow.target(used, sum(COUNTS)))
+    for debiased in (debiaser, made(count_threshold=0.5)):
+        debiased.load_state_dict(debiaser.state_dict())  # after a resume they stay too
+        debiased(logits(1))
+        torch.testing.assert_close(debiased.target, aim)
+    for other in (Debiaser(4), made("labels")):
+        before = copy.deepcopy(other.state_dict())
+        other.expect(torch.tensor(seen))
+        assert all(torch.equal(value, before[name]) for name, value in other.state_dict().items())
+
+
 def test_a_class_of_which_nothing_is_kept_has_finite_margins():
     debiaser = Debiaser(3, momentum=0.0, target="estimated", class_counts=(9, 9, 9))
     debiaser(torch.tensor([[200.0, 0.0, -200.0]]))
@@ -92,7 +111,7 @@ def test_without_confident_finite_labels_the_shares_stay(bad):
     debiaser(logits(0))
     before = copy.deepcopy(debiaser.state_dict())
     debiaser(bad)
-    assert set(before) == {"prior", "kept", "estimate"}
+    assert set(before) == {"prior", "kept", "estimate", "expected"}
     assert all(torch.equal(debiaser.state_dict()[name], before[name]) for name in ("kept", "estimate"))
     assert debiaser.bfloat16().estimate.dtype == torch.float32
 

@@ -119,8 +119,6 @@ def test_options_that_would_do_nothing_are_refused(run, photos, tmp_path):
     ran = debiaspl("predict", run, photo, "--page", page, "--probabilities")
     assert "leave out --page and --probabilities" in ran.output
     assert not page.exists()
-    ran = debiaspl("predict", run, photos, "--out", tmp_path / "a.csv", "--image-prefix", "http://x/")
-    assert "--image-prefix is for Label Studio" in ran.output
 
 
 def test_two_outputs_with_one_name_are_refused(run, photos, tmp_path):

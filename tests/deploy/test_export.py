@@ -15,7 +15,7 @@ from debiaspl.deploy import export, load_model
 from debiaspl.deploy.export import check
 from debiaspl.training import RunError
 from tests.data.photos import jpeg, patch, photographs
-from tests.typed import debiaspl, done
+from tests.typed import debiaspl
 
 onnxruntime = pytest.importorskip("onnxruntime")
 pytest.importorskip("onnxscript")
@@ -99,26 +99,13 @@ def test_the_documented_use_of_the_file_runs(files, tmp_path, monkeypatch, capsy
     assert capsys.readouterr().out.split()[0] in ("china", "flower")
 
 
-def test_torch_file_needs_torch_alone_and_agrees(runs, tmp_path):
-    out = tmp_path / "model.pt2"
-    done("export", runs["wide"], out)
-    extra = {"debiaspl.json": ""}
-    module = torch.export.load(out, extra_files=extra).module()
-    assert json.loads(json.loads(extra["debiaspl.json"])["classes"]) == ["china", "flower"]
-    model = load_model(runs["wide"])
-    for count, side in ((1, 16), (4, 50)):
-        pixels = torch.stack([torch.from_numpy(np.array(patch(1, number, side))) for number in range(count)])
-        expected = [model.read(export._as_file(picture.numpy())) for picture in pixels]
-        assert (module(pixels)[0] - model.probabilities(torch.stack(expected))).abs().max() < 1e-4
-
-
 def test_a_file_that_differs_is_not_written(model, tmp_path, monkeypatch):
     def other(model, said, photos=()):
         return check(model, lambda pictures: said(pictures) + 2e-4, photos)
 
     monkeypatch.setattr(export, "check", other)
     with pytest.raises(RunError, match=r"differ by 0\.0002"):
-        export.export_file(model, tmp_path / "model.pt2")
+        export.export_file(model, tmp_path / "model.onnx")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -130,7 +117,7 @@ def test_a_file_that_says_nan_is_not_written(model, several):
         right = export._expected(model, pictures).numpy()
         return right * np.nan if len(pictures) >= several else right
 
-    with pytest.raises(RunError, match="differ by inf"):
+    with pytest.raises(RunError, match="differ by nan"):
         check(model, said)
 
 
@@ -149,4 +136,4 @@ def test_a_network_that_cannot_be_exported_says_so(model, tmp_path, monkeypatch)
 
     monkeypatch.setattr(export, "exported", fails)
     with pytest.raises(RunError, match="this network cannot be exported: first line Nothing was written"):
-        export.export_file(model, tmp_path / "model.pt2")
+        export.export_file(model, tmp_path / "model.onnx")

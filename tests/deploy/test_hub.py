@@ -53,9 +53,10 @@ def test_the_card_has_the_numbers_of_the_run(run, folder):
         assert f"| {name} | {labels} | {100 * recall:.1f} % |" in card
 
 
-def test_what_was_not_measured_is_not_known(run, tmp_path):
+@pytest.mark.parametrize("kind", ["none", "teacher"])
+def test_what_was_not_measured_is_not_known(run, tmp_path, kind):
     other = shutil.copytree(run, tmp_path / "run")
-    results = json.loads((other / "results.json").read_text()) | {"check": {"kind": "none"}}
+    results = json.loads((other / "results.json").read_text()) | {"check": {"kind": kind}}
     (other / "results.json").write_text(json.dumps(results))
     export_hub(other, tmp_path / "hub")
     assert "| china | 4 | not known |" in (tmp_path / "hub" / "README.md").read_text()

@@ -45,7 +45,7 @@ def test_confidence_is_made_to_agree_with_the_learned_by(accuracy):
 
 def test_picks_are_those_of_coverage_times_uncertainty():
     features, probabilities = random_images(2)
-    coverage = Coverage.of(Graph.of(features, search=NEIGHBOURS).near)
+    coverage = Coverage(Graph.of(features, search=NEIGHBOURS).near)
     doubt = 1 - two_best(probabilities, 0.7).values.diff().abs().flatten().numpy()
     # The fewer labels a model has learned from, the less its uncertainty counts.
     for labels, power in ((None, 1), (0, 1 / (4 * SETTLED)), (SETTLED, 1 / 4), (100, 1)):
@@ -87,7 +87,7 @@ def test_only_what_was_checked_on_other_labels_counts_as_accuracy(run, tmp_path)
         return learned_by(tmp_path).accuracy
 
     assert accuracy() == accuracy(check={"kind": "cross-check"}) == results["accuracy"]
-    assert accuracy(check={"kind": "none"}) is None
+    assert accuracy(check={"kind": "none"}) is accuracy(check={"kind": "teacher"}) is None
     assert learned_by(tmp_path).labels == sum(results["labels"])
     assert learned_by(tmp_path / "missing") == Learned()
 

@@ -42,11 +42,7 @@ def small(monkeypatch):
 
 @pytest.fixture
 def photos(tmp_path):
-    root = tmp_path / "photos"
-    root.mkdir()
-    for number in range(12):
-        add(root, f"{number:02d}.jpg", number)
-    return root
+    return filled(tmp_path / "photos", 12)
 
 
 @pytest.fixture
@@ -54,8 +50,14 @@ def folder(tmp_path):
     return tmp_path / "features"
 
 
+def filled(root, count):
+    for number in range(count):
+        add(root, f"{number:02d}.jpg", number)
+    return root
+
+
 def add(root, name, number):
-    (root / name).parent.mkdir(exist_ok=True)
+    (root / name).parent.mkdir(parents=True, exist_ok=True)
     (root / name).write_bytes(jpeg(patch(number % 3, number)))
 
 
@@ -172,16 +174,58 @@ def test_after_a_kill_parts_of_a_file_are_used(photos, folder, monkeypatch):
 
     encode(photos, folder, keep)
     killed = folder.with_name("killed")
-    assert files(killed) == ["00000.safetensors", "00001-part.safetensors", "manifest.jsonl"]
+    assert files(killed) == ["00000.safetensors", "00001.safetensors", "manifest.jsonl"]
     (photos / "09.jpg").unlink()
     assert encode(photos, killed) == 3
     assert len(files(killed)) == 4
     add(photos, "09.jpg", 9)
     assert encode(photos, killed) == 1
-    before = files(killed)
-    shutil.copy(next(killed.glob("*/00001.safetensors")), next(killed.glob("*")) / "00001-part.safetensors")
-    assert encode(photos, killed) == 0  # killed between the file and its part: the part goes
-    assert files(killed) == before
+
+
+def test_a_slower_process_that_is_stopped_takes_nothing_from_a_complete_file(photos, folder, tmp_path):
+    """Both began with the same photos; one had all features when the other was stopped after two."""
+    encode(photos, tmp_path / "complete")
+
+    def stop(done: int, total: int) -> None:
+        if done == 2:
+            shutil.copytree(tmp_path / "complete", folder, dirs_exist_ok=True)
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        encode(photos, folder, stop)
+    assert encode(photos, folder) == 0
+
+
+def test_a_stop_keeps_what_replaces_a_damaged_file(photos, folder):
+    encode(photos, folder)
+    path = next(folder.glob("*/00000.safetensors"))
+    content = path.read_bytes()
+    path.write_bytes(content[:-3] + bytes([content[-3] ^ 1]) + content[-2:])
+
+    def stop(done: int, total: int) -> None:
+        if done == 9:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        encode(photos, folder, stop)
+    assert encode(photos, folder) == 3
+
+
+def test_a_file_of_features_keeps_nothing_else_in_memory(photos, folder, monkeypatch):
+    """Features may be a part of all that a network returns, or of another file, for copies of photos."""
+    kept: list[int] = []
+    write = encoding.FeatureFolder.write
+
+    def watched(self, number, names, rows):
+        kept.extend(row.features.untyped_storage().nbytes() for row in rows)
+        write(self, number, names, rows)
+
+    monkeypatch.setattr(encoding.FeatureFolder, "write", watched)
+    monkeypatch.setattr(Flat, "features", lambda self, images: torch.stack([images.flatten(1)] * 9, 1)[:, 0])
+    features_of(opened(photos), Flat(), folder)
+    shutil.copytree(photos, photos / "below")
+    features_of(opened(photos), Flat(), folder)
+    assert kept == [27 * 4] * 24
 
 
 def test_a_photo_that_cannot_be_decoded_is_skipped_until_it_changes(photos, folder):

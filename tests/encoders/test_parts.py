@@ -15,7 +15,7 @@ from debiaspl.data.listing import list_images
 from debiaspl.encoders import encoding, features_of
 from debiaspl.encoders.encoding import Encoding
 from tests.data.photos import write_shards
-from tests.encoders.test_feature_folder import Flat, add, opened
+from tests.encoders.test_feature_folder import Flat, add, filled, opened
 from tests.processes import started
 from tests.typed import done
 
@@ -36,11 +36,7 @@ encoding.Encoding(opened(Path(sys.argv[1])), Slow(), Path(sys.argv[2])).run((int
 
 @pytest.fixture
 def photos(tmp_path):
-    root = tmp_path / "photos"
-    root.mkdir()
-    for number in range(42):
-        add(root, f"{number:02d}.jpg", number)
-    return root
+    return filled(tmp_path / "photos", 42)
 
 
 def small(monkeypatch):

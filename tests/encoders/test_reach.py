@@ -2,6 +2,7 @@
 
 import socket
 import time
+from unittest.mock import Mock
 
 import pytest
 import torch
@@ -40,6 +41,15 @@ def test_a_hub_that_cannot_be_reached_is_told_within_seconds(nobody, tmp_path):
         with pytest.raises(ValueError, match="not cached on this machine"):
             load("some/name")
     assert time.monotonic() - started < 5
+
+
+@pytest.mark.parametrize(("asked", "seconds"), [("", 5), ("2", 5), ("60", 60)])
+def test_a_slow_network_gets_the_time_that_is_asked_for(asked, seconds, nobody, monkeypatch):
+    waited = []
+    monkeypatch.setattr(encoders_hub.socket, "create_connection", lambda _, timeout: waited.append(timeout) or Mock())
+    monkeypatch.setenv("HF_HUB_ETAG_TIMEOUT", asked)
+    require_hub("some/name")
+    assert waited == [seconds]
 
 
 def test_a_hub_that_answers_or_need_not_be_asked_is_left_to_its_client(nobody, server, tmp_path, monkeypatch):

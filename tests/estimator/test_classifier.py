@@ -18,7 +18,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import debiaspl.estimator.classifier
 from debiaspl import DebiasedClassifier
-from debiaspl.estimator.labels import Labels
+from debiaspl.estimator.labels import classes_and_codes, unlabeled
 from debiaspl.features import fit
 
 
@@ -194,8 +194,10 @@ def test_texts_as_labels(iris, missing):
     ],
 )
 def test_labels_of_any_kind_may_be_missing(y, codes, classes):
-    found = Labels.of(y)
-    assert (found.codes.tolist(), found.classes.tolist()) == (codes, classes)
+    found = classes_and_codes(y)
+    assert [part.tolist() for part in found] == [classes, codes]
+    if -1 not in classes:
+        assert unlabeled(y).tolist() == [code < 0 for code in codes]  # as score asks
 
 
 def test_reversed_arrays_are_learned_from():
@@ -226,7 +228,7 @@ BAD = {
     "momentum": (lambda x, y: (x, y), {"momentum": 1}, r"momentum is 1, expected a number in \[0, 1\)"),
     "network": (lambda x, y: (x, y), {"network": "small"}, "network is 'small', expected 'auto' or 'linear' for feat"),
     "channels first": (lambda x, y: (np.zeros((150, 3, 8, 8)), y), {}, "Channels come last"),
-    "swapped": (lambda x, y: (y, x), {}, "swapped"),
+    "swapped": (lambda x, y: (y, x), {}, "Expected 2D array"),
     "five dimensions": (lambda x, y: (np.zeros((150, 2, 2, 2, 3)), y), {}, "expected features"),
     "linear for images": (lambda x, y: (np.zeros((150, 8, 8)), y), {"network": "linear"}, "'small' or a wide ResNet"),
     "device": (lambda x, y: (x, y), {"device": "gpu"}, "device is 'gpu', expected"),

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from debiaspl.report.over_seeds import mean_interval
+from debiaspl._over_seeds import mean_interval
 from tests.forked import program
 
 ROOT = Path(__file__).parent.parent.parent

@@ -31,7 +31,6 @@ from debiaspl.data.text import DataError
 from debiaspl.deploy.saved import load_model
 from debiaspl.files import FileError
 from debiaspl.predictions import PredictionsError, read_predictions
-from debiaspl.recipes import RECIPES
 from debiaspl.report.audit import audit
 from debiaspl.report.audit.findings import findings
 from debiaspl.report.runs import read_run, runs_page
@@ -122,7 +121,7 @@ def _one(name: str, content: st.SearchStrategy[bytes]) -> st.SearchStrategy[File
 
 
 def _looked_at(name: str) -> Callable[[Path], object]:
-    return lambda folder: findings(audit(read_predictions(folder / name), 0.5), "")
+    return lambda folder: findings(audit(read_predictions(folder / name), 0.5))
 
 
 COLUMNS = st.sampled_from(
@@ -405,7 +404,7 @@ run_files = st.one_of(
 
 
 def _read_run(folder: Path) -> None:
-    runs_page([read_run(folder)], RECIPES.origin)
+    runs_page([read_run(folder)])
 
 
 # Pickles nested deeply
@@ -420,10 +419,10 @@ batches = nested | st.deferred(lambda: mutated(python2_pickle(BATCH)))
 PICTURES = ("JPEG", "PNG", "GIF", "BMP", "TIFF", "WEBP", "PPM")
 READERS: dict[str, Reader] = {
     "csv": Reader(_one("a.csv", csv_files), _looked_at("a.csv")),
-    "labels": Reader(_one("labels.csv", csv_files), lambda folder: read_label_table(folder / "labels.csv")[0]),
+    "labels": Reader(_one("labels.csv", csv_files), lambda folder: read_label_table(folder / "labels.csv")),
     "jsonl": Reader(_one("a.jsonl", json_lines | deep), _looked_at("a.jsonl")),
     "label tasks": Reader(
-        _one("a.json", tasks | values.map(as_json) | deep), lambda folder: read_label_table(folder / "a.json")[0]
+        _one("a.json", tasks | values.map(as_json) | deep), lambda folder: read_label_table(folder / "a.json")
     ),
     "npz": Reader(_one("a.npz", npz_files), _looked_at("a.npz")),
     "parquet": Reader(_one("a.parquet", parquet_files), _looked_at("a.parquet")),

@@ -12,7 +12,7 @@ from debiaspl.data import ImageSet
 from debiaspl.data.file_names import FileNames
 from debiaspl.data.packed import open_packed, pack
 from debiaspl.data.text import DataError
-from debiaspl.deploy.tables import Prediction, TableSettings, write_csv
+from debiaspl.deploy.tables import Prediction, write_csv
 from debiaspl.files import FileError, locked, remove_leftovers, replacing, write_text, write_whole
 from debiaspl.label.table import Table
 from debiaspl.predictions import read_predictions
@@ -133,7 +133,7 @@ def _hold(folder: Path) -> None:
 
 def _predict(folder: Path) -> None:
     rows = [Prediction(f"{number}.jpg", "xy"[number % 2], 0.5) for number in range(5)]
-    write_whole(folder / "p.csv", lambda file: write_csv(file, TableSettings(("x", "y")), [rows]))
+    write_whole(folder / "p.csv", lambda file: write_csv(file, (), rows))
 
 
 def _check_predictions(folder: Path) -> None:

@@ -19,7 +19,7 @@ def vectors(seed: int, rows: int = 40, columns: int = 6) -> torch.Tensor:
 
 
 def covered(x: torch.Tensor, neighbours: int, power: float = -0.5) -> Coverage:
-    return Coverage.of(nearest(directions(x, x.mean(0)), neighbours), power)
+    return Coverage(nearest(directions(x, x.mean(0)), neighbours), power)
 
 
 @settings(max_examples=20, deadline=None)

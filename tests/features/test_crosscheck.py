@@ -60,7 +60,7 @@ def test_each_label_is_predicted_by_a_model_that_did_not_learn_from_it():
     recipe = with_method(LINEAR, "supervised").changed(steps=30)
     one, same = crosscheck({"one": recipe, "same": recipe}, table, task, folds=3)
     assert one.right_files == same.right_files
-    assert (one.checked, one.recall[2], one.confusion.of_true.tolist()) == (12, None, [6, 6, 0])
+    assert (one.checked, one.confusion.recall[2], one.confusion.of_true.tolist()) == (12, None, [6, 6, 0])
     single = torch.full_like(labels, -1)
     single[[0, 60, -1]] = torch.arange(3)
     (unchecked,) = crosscheck({"one": recipe}, table, replace(task, labels=single), folds=0)

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from debiaspl.data.manifest import StoredFor, add_to_manifest, alone_in
+from debiaspl.encoders.feature_folder import FeatureFolder
 from debiaspl.files import FileError, overwrite, replacing
 from debiaspl.recipes import recipe
 from debiaspl.recipes.compare import experiment_folder
@@ -53,6 +55,14 @@ def test_the_old_run_goes_when_the_new_one_is_complete(caplog):
     assert marks() == {"run": "second"}
     assert names() == ["run"]
     assert "kept in run.old" in caplog.text
+
+
+def test_the_runs_below_a_run_go_with_it():
+    run("run", "first")
+    for name in ("supervised", "frozen", "start", "check/debiaspl-fold0"):
+        run(f"run/{name}", "below")
+    replaced("second")
+    assert names() == ["run"]
 
 
 def test_an_interrupted_one_leaves_the_old_run_and_the_next_keeps_it(caplog):
@@ -149,11 +159,14 @@ def test_the_model_of_another_program_is_not_a_run():
 
 def test_an_experiment_is_replaced_with_its_runs():
     for number in (1, 2):
-        with experiment_folder(Path("many"), "compare", False, overwrite=number > 1):
+        with experiment_folder(Path("many"), "compare", "cpu", False, overwrite=number > 1):
             run(f"many/fixmatch-none-seed{number}", "x")
+            FeatureFolder(Path(f"many/.features/{number:016x}"), "key", 1, StoredFor("x", 8, 8)).describe()
+            with alone_in(Path(f"many/.features/{number:016x}")):
+                add_to_manifest(Path(f"many/.features/{number:016x}"), (), ["1.jpg"])
             Path("many/results.json").touch()
     assert names() == ["many"]
-    assert names("many") == [".compare", "fixmatch-none-seed2", "results.json"]
+    assert names("many") == [".compare", ".features", "fixmatch-none-seed2", "results.json"]
 
 
 def test_a_folder_that_cannot_be_removed_is_told(monkeypatch, caplog):

@@ -8,15 +8,7 @@ from typing import BinaryIO
 
 import pytest
 
-from debiaspl.files import (
-    FileError,
-    remove_leftovers,
-    whole,
-    write_bytes,
-    write_json,
-    write_text,
-    write_whole,
-)
+from debiaspl.files import FileError, remove_leftovers, whole, write_bytes, write_json, write_text, write_whole
 
 
 def names(folder: Path) -> list[str]:

@@ -95,15 +95,3 @@ def test_digits_spread_four_labels_a_class_better_than_nearest_means():
     test = load("digits").test
     carried = graph.carried(spread, test.images.flatten(1).float()).argmax(-1)
     assert (carried == test.labels).double().mean() > 0.85
-
-
-def test_bad_labels_and_shapes_are_refused():
-    graph = Graph.of(drawn(), FEW)
-    with pytest.raises(ValueError, match="expected one for each of 24 vectors"):
-        graph.spread(torch.zeros(23, dtype=torch.int64), 2)
-    with pytest.raises(ValueError, match="values up to 2, expected"):
-        graph.spread(torch.full((24,), 2), 2)
-    with pytest.raises(ValueError, match=r"alpha is 1\.0, expected a share"):
-        graph.spread(torch.zeros(24, dtype=torch.int64), 2, 1.0)
-    with pytest.raises(ValueError, match=r"vectors have shape \(1, 3\), expected \(N, D\) with two rows or more"):
-        Graph.of(torch.zeros(1, 3))

@@ -40,7 +40,7 @@ def test_a_kill_at_any_time_loses_nothing_that_was_answered(tmp_path):
             assert thread.is_alive()
             thread.join(0.01)
         said = refused("label", photos, "--classes", "a,b", "--out", table)
-        assert f"labels.csv is being labelled already by process {labelling.process.pid}" in said
+        assert "labels.csv is being labelled already" in said
         assert "Traceback" not in said
         killed.set()
         labelling.end(signal.SIGKILL)
@@ -66,7 +66,7 @@ def test_a_kill_at_any_time_loses_nothing_that_was_answered(tmp_path):
         (["--classes", "owl"], "--classes has one class, 'owl'. Expected two or more"),
         (["--classes", 'a,"b'], "Expected names separated by commas"),
         ([], "does not say which classes there are"),
-        (["--classes", "a,b", "--out", "nowhere/labels.csv"], "the folder nowhere does not exist. Fix the name"),
+        (["--classes", "a,b", "--out", "nowhere/labels.csv"], "there is no folder nowhere. Fix the name"),
         (["--classes", "a,b", "--run", "norun"], "norun does not exist. Expected the folder of a run"),
         (["--classes", "a,b", "--out", "bad.csv"], "bad.csv has the columns x, y"),
     ],

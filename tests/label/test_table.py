@@ -65,6 +65,12 @@ def test_undo_has_as_many_levels_as_there_are_rows_also_after_a_restart(photos):
     assert read(photos) == "file_name,label,asked\n"
 
 
+def test_the_last_answer_is_the_last_row_also_of_a_file_that_stands_twice(photos):
+    write(photos, "file_name,label\na.jpg,owl\nb.jpg,heron\na.jpg,owl\n")
+    assert opened(photos).undo() == ("a.jpg", "owl")
+    assert read(photos) == "file_name,label\nb.jpg,heron\n"
+
+
 def test_a_skipped_image_that_is_answered_later_has_one_row(photos):
     table = opened(photos)
     table.answer("a.jpg", None, "coverage")
@@ -89,28 +95,22 @@ def test_what_others_wrote_keeps_every_byte(photos):
     assert read(photos).splitlines()[-1] == 'heron,a.jpg,"me ""2""",'
 
 
-@pytest.mark.parametrize(
-    ("end", "kept"),
-    [
-        ("b.jpg,heron", True),
-        ("b.jpg,owl", False),  # owlet, perhaps
-        ("b.jp", False),
-        ('"c, d.jp', False),
-        ('"c, d.jpg",heron', True),
-    ],
-)
-def test_a_last_line_that_is_cut_off_is_left_out_if_it_may_not_be_whole(photos, end, kept):
-    write(photos, f"file_name,label\na.jpg,owl\n{end}")
-    table = opened(photos)
-    assert len(table.answers) == 1 + kept
-    assert (table.cut is None) == kept
-    table.answer("f.jpg", "heron")
-    middle = f"{end}\n" if kept else ""
-    assert read(photos) == f"file_name,label\na.jpg,owl\n{middle}f.jpg,heron\n"
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_a_last_line_without_an_end_gets_one(photos, end):
+    write(photos, f"file_name,label{end}a.jpg,owl")
+    opened(photos).answer("f.jpg", "heron")
+    assert read(photos) == f"file_name,label{end}a.jpg,owl{end}f.jpg,heron{end}"
 
 
-@pytest.mark.parametrize("begun", ["", "\ufeff", "file_na", "file_name,label", "file_name,label,asked\n"])
-def test_a_table_that_was_only_just_begun_is_a_new_one(photos, begun):
+@pytest.mark.parametrize("torn", ["b.jp", '"c, d.jp', "b.jpg,ow"])
+def test_a_last_line_that_was_cut_off_is_refused(photos, torn):
+    write(photos, f"file_name,label\na.jpg,owl\n{torn}")
+    with pytest.raises(DataError):
+        opened(photos)
+
+
+@pytest.mark.parametrize("begun", ["", "\ufeff", "\n", "file_name,label,asked"])
+def test_an_empty_table_is_a_new_one(photos, begun):
     write(photos, begun)
     opened(photos).answer("a.jpg", "owl", "coverage")
     assert read(photos) == "file_name,label,asked\na.jpg,owl,coverage\n"
@@ -226,7 +226,7 @@ def test_answers_do_not_go_into_json(photos):
         Table(photos / "labels.json", FileNames(photos, FILES), CLASSES)
 
 
-@pytest.mark.parametrize("text", ["image;class\r\na.jpg;owl\r\n", "a.jpg\towl\r\n"])
+@pytest.mark.parametrize("text", ["image;class\r\na.jpg;owl\r\n", "photo\tlabel\r\na.jpg\towl\r\n"])
 def test_a_table_of_another_form_keeps_it(photos, text):
     (photos / "labels.csv").write_bytes(text.encode())
     table = Table(photos / "labels.csv", FileNames(photos, FILES), CLASSES)

@@ -2,6 +2,7 @@
 
 import shutil
 
+import numpy as np
 import pytest
 import torch
 
@@ -14,7 +15,7 @@ from debiaspl.deploy.labeled import labeled_files
 from debiaspl.encoders import encoding
 from debiaspl.features import choose
 from debiaspl.photos.encoding import FOLDER, PhotoEncoding
-from tests.data.photos import write_folder
+from tests.data.photos import write_folder, write_photos
 from tests.typed import debiaspl, done, refused, results_of, rows_of
 
 
@@ -147,3 +148,14 @@ def test_class_folders_are_labels_if_something_is_left(tmp_path):
     (photos / "unlabeled").mkdir()
     (photos / files[0]).rename(photos / "unlabeled" / "new.jpg")
     assert set(labeled_files(None, photos, list_images(photos).files)) == set(files[1:])
+
+
+def test_zeroshot_without_the_photos(place, tmp_path):
+    """They must have been as large as the encoder's images: smaller ones are enlarged in another way."""
+    photos = write_photos(tmp_path / "photos", [f"{number}.jpg" for number in range(12)], side=240)
+    done("encode", photos, "--out", tmp_path / "features", "--encoder", place / "encoder")
+    shutil.rmtree(photos)
+    np.savez(tmp_path / "teacher.npz", probabilities=np.tile([[0.9, 0.1], [0.2, 0.8]], (6, 1)))
+    what = "--features", tmp_path / "features", "--student", place / "encoder", "--model", tmp_path / "teacher.npz"
+    done("zeroshot", *what, "--classes", "a,b", "--device", "cpu", "--out", tmp_path / "out")
+    assert len(rows_of(tmp_path / "out" / "predictions.csv")) == 12

@@ -26,6 +26,7 @@ from tests.data.photos import jpeg, patch, write_labels
 from tests.photos.user import CLASSES, asked
 from tests.typed import debiaspl, done, refused, results_of, rows_of
 
+ON_A_GPU = (pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device"))
 METHODS = ["supervised", "graph", "debiaspl"]
 
 
@@ -86,6 +87,17 @@ def test_the_model_is_the_fit_of_its_features_as_the_estimators_is(trained, plac
     one = DebiasedClassifier(max_iter=40, scaling="unit", random_state=Seed(), device="cpu")
     one.fit(kept.numpy(), images.labels.numpy())
     assert torch.equal(one.model_.head.weight, network.head.weight)
+
+
+@pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=ON_A_GPU)])
+def test_the_model_that_is_returned_is_that_of_the_folder(place, tmp_path, device):
+    more = ["steps=5", "frozen=true"]
+    model = package.train_photos(
+        place / "photos", place / "labels.csv", str(place / "encoder"), tmp_path / "run", more, device=device
+    )
+    photos = sorted((place / "photos").iterdir())
+    saved = load_model(tmp_path / "run", device)
+    assert torch.equal(model.probabilities(photos), saved.probabilities(photos))
 
 
 def test_a_walk_is_short(place, tmp_path, monkeypatch):

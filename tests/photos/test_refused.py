@@ -14,8 +14,8 @@ TABLES = {
     "no image of PHOTOS has a label yet": "",
     "labels of one class only: owl": "00.jpg,owl\n01.jpg,owl\n",
     "not in PHOTOS: 99.jpg": "00.jpg,owl\n99.jpg,heron\n",
-    "has 'owl,heron' (1 photo) as well as heron, owl": '00.jpg,owl\n01.jpg,heron\n02.jpg,"owl,heron"\n',
-    "has the class 'To do' (1 photo)": "00.jpg,owl\n01.jpg,heron\n02.jpg,To do\n",
+    "classes that name several classes: 'owl,heron' (1). ": '00.jpg,owl\n01.jpg,heron\n02.jpg,"owl,heron"\n',
+    "classes that mean no label yet: 'To do' (1). ": "00.jpg,owl\n01.jpg,heron\n02.jpg,To do\n",
     "says owl for 00.jpg in line 2 and heron in line 4": "00.jpg,owl\n01.jpg,heron\n00.jpg,heron\n",
 }
 """What is said -> the rows of the table."""
@@ -64,7 +64,7 @@ def test_neither_photos_nor_recipe_and_both(place):
 
 def test_a_bad_encoder_leaves_nothing(place, tmp_path):
     where = place / "photos", "--labels", place / "labels.csv", "--out", tmp_path / "run", "--device", "cpu"
-    assert "none does not exist" in refused("train", *where, "--encoder", tmp_path / "none")
+    assert "config.json" in refused("train", *where, "--encoder", tmp_path / "none")
     assert not (tmp_path / "run").exists()
 
 
@@ -73,29 +73,20 @@ def test_classes_that_differ_in_capitals_or_spaces_alone_are_refused_unless_allo
     table, out = tmp_path / "labels.csv", tmp_path / "run"
     table.write_text("file_name,label\n" + "".join(f"{number:02d}.jpg,{name}\n" for number, name in enumerate(names)))
     asked = "train", place / "photos", "--labels", table, "--device", "cpu", "--out", out, "--set", "steps=1"
-    assert "'Owl' (2 photos) and 'owl' (1 photo); 'grey  owl' (1 photo) and 'grey owl' (1 photo)." in refused(*asked)
+    assert "'grey  owl' (1), 'grey owl' (1), 'Owl' (2), 'owl' (1). " in refused(*asked)
     assert not out.exists()
     allowed = done(*asked, "--allow-names")
     assert "30 images, 5 labels, 4 classes; rarest: grey  owl (1).\nClasses: Owl 2, grey  owl 1" in allowed
-
-
-def test_class_folders_that_are_alike_are_moved_together(tmp_path):
-    photos = in_folders(tmp_path / "photos", *["Owl"] * 5, *["owl"] * 3, *["heron"] * 4)
-    with pytest.raises(
-        ValueError, match=r"'Owl' \(5 photos\) and 'owl' \(3 photos\)\. If they are one, move the photos"
-    ):
-        survey(photos, None)
 
 
 def in_folders(root, *names):
     return write_photos(root, [f"{name}/{number:02d}.jpg" for number, name in enumerate(names)])
 
 
-def test_folders_that_may_be_no_class(tmp_path, caplog):
+def test_folders_that_may_be_no_class(tmp_path):
     photos = in_folders(tmp_path / "photos", *["owl"] * 3, *["heron"] * 3, *["Unlabelled"] * 3, *["rest"] * 3)
-    with pytest.raises(ValueError, match=r"'rest' \(3 photos\)\. .* rename the folder to .*photos/unlabeled.*--allow"):
+    with pytest.raises(ValueError, match=r"'rest' \(3\)\. .*photos/unlabeled.*--allow"):
         survey(photos, None)
-    assert "Unlabelled/ contains photos without a label." in caplog.text
     assert survey(photos, None, allow_names=True).classes == ("heron", "owl", "rest")
 
 

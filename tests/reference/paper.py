@@ -3,6 +3,7 @@
 import math
 
 Vector = list[float]
+Views = list[Vector]
 
 
 def softmax(logits: Vector) -> Vector:
@@ -51,12 +52,7 @@ def unlabeled_loss(
 
 
 def multi_view_loss(
-    weak: list[list[Vector]],
-    strong: list[list[Vector]],
-    old: Vector,
-    momentum: float,
-    strength: float,
-    threshold: float,
+    weak: list[Views], strong: list[Views], old: Vector, momentum: float, strength: float, threshold: float
 ) -> tuple[float, Vector]:
     """Three label sets (the mean of the logits, each weak view) x two strong views; and the prior after the batch."""
     mean = [[sum(pair) / 2 for pair in zip(first, second, strict=True)] for first, second in zip(*weak, strict=True)]
@@ -66,12 +62,7 @@ def multi_view_loss(
 
 
 def paired_views_loss(
-    weak: list[list[Vector]],
-    strong: list[list[Vector]],
-    old: Vector,
-    momentum: float,
-    strength: float,
-    threshold: float,
+    weak: list[Views], strong: list[Views], old: Vector, momentum: float, strength: float, threshold: float
 ) -> tuple[float, Vector]:
     """Each strong view with the labels of one weak view; and the prior after the batch, from all weak views."""
     new = moved_prior(old, [logits for view in weak for logits in view], momentum)

@@ -94,8 +94,8 @@ def test_calibration(size):
     assert AUDITS[size].to_json()["calibration_error"] == pytest.approx(expected, abs=1e-6)
     found = AUDITS[size].calibration
     assert found is not None
-    assert sum(item.count for item in found.bins) == len(right)
-    assert found.gap == pytest.approx(statistics.fmean(data.confidence) - statistics.fmean(right), abs=1e-6)
+    assert sum(item["count"] for item in found["bins"]) == len(right)
+    assert found["gap"] == pytest.approx(statistics.fmean(data.confidence) - statistics.fmean(right), abs=1e-6)
 
 
 @pytest.mark.parametrize(("size", "strength"), [(10, 0.5), (10, 1.0), (1000, 0.5)])

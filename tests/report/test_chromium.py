@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from debiaspl.predictions import Raw, predictions_from
-from debiaspl.recipes import RECIPES
 from debiaspl.report.audit import audit, audit_page
 from debiaspl.report.pages import confusion_order
 from debiaspl.report.runs import read_run, runs_in, runs_page
@@ -46,13 +45,13 @@ def pages(tmp_path_factory, runs) -> dict[str, str]:
     made_pages = {
         "audit 10": audit_page(audited(TEN), "debiaspl audit"),
         "audit 1000": audit_page(audited(THOUSAND)),
-        "runs": runs_page([read_run(one) for one in runs_in(runs)], RECIPES.origin),
-        "run": runs_page([read_run(runs / "debiaspl-seed0")], RECIPES.origin),
-        "begun": runs_page([read_run(begun(folder / "begun", LOG[:3]))], RECIPES.origin),
-        "empty": runs_page([read_run(begun(folder / "empty"))], RECIPES.origin),
-        "health": runs_page([read_run(begun(folder / "health", MEASURED))], RECIPES.origin),
-        "start": runs_page([read_run(start_without_labels(folder / "start"))], RECIPES.origin),
-        "start and run": runs_page([read_run(folder / "start"), read_run(runs / "debiaspl-seed0")], RECIPES.origin),
+        "runs": runs_page([read_run(one) for one in runs_in(runs)]),
+        "run": runs_page([read_run(runs / "debiaspl-seed0")]),
+        "begun": runs_page([read_run(begun(folder / "begun", LOG[:3]))]),
+        "empty": runs_page([read_run(begun(folder / "empty"))]),
+        "health": runs_page([read_run(begun(folder / "health", MEASURED))]),
+        "start": runs_page([read_run(start_without_labels(folder / "start"))]),
+        "start and run": runs_page([read_run(folder / "start"), read_run(runs / "debiaspl-seed0")]),
     }
     for name, text in made_pages.items():
         (folder / f"{name}.html").write_text(text)
@@ -74,7 +73,7 @@ CHARTS = {
     "audit 10": (5, 1, 4),
     "audit 1000": (5, 1, 4),
     "runs": (9, 7, 12),
-    "run": (9, 3, 8),
+    "run": (8, 3, 8),
     "begun": (3, 1, 4),
     "empty": (0, 0, 1),
     "health": (2, 0, 3),

@@ -63,14 +63,13 @@ def test_the_page_has_pictures_of_images_at_hand(tmp_path):
     assert "expected the folder" in wrong
 
 
-def test_a_run_is_audited_with_pictures_of_its_own_data(runs, tmp_path):
+def test_a_run_is_audited(runs, tmp_path):
     said = done("audit", runs / "fixmatch-seed0", "--out", tmp_path / "page.html")
     assert "500 predictions of 10 classes" in said
     page = (tmp_path / "page.html").read_text()
     values = json.loads(page.partition('id="values">')[2].partition("</script>")[0])
     results = json.loads((runs / "fixmatch-seed0" / "results.json").read_text())
     assert values["facts"]["accuracy"] == results["accuracy"]
-    assert len(values["pictures"]) >= 20
     assert "cannot be computed from labels alone" in page
 
 

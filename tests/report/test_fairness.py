@@ -93,8 +93,8 @@ def test_seeds_that_only_one_method_has_and_seeds_that_stand_twice(tmp_path, fix
     assert told(fixmatch, *both) == ["seeds: 0 (fixmatch) against 0, 1 (debiaspl)"]
     (both[1] / "results.json").unlink()  # not measured yet, so not compared
     assert told(fixmatch, *both) == []
-    assert told(fixmatch, both[0], both[0]) == ["seed 0 occurs 2 times (debiaspl)"]
-    assert told(both[0], both[0], both[0]) == ["seed 0 occurs 3 times (debiaspl)"]
+    assert "seeds: 0 (fixmatch) against 0, 0 (debiaspl)" in told(fixmatch, both[0], both[0])
+    assert told(both[0], both[0]) == ["a seed occurs twice (debiaspl)"]  # its spread would be that of one run
 
 
 def test_a_folder_is_the_same_however_its_path_is_written(tmp_path, fixmatch, monkeypatch):
@@ -106,19 +106,12 @@ def test_a_folder_is_the_same_however_its_path_is_written(tmp_path, fixmatch, mo
         f"data: {tmp_path / 'photos'} (fixmatch, data ./photos/; debiaspl) against digits (fixmatch, data digits)"
     ]
     for other, same in ((far, True), (fixmatch, False)):
-        assert runs_values([read_run(near), read_run(other)], RECIPES.origin)["same_data"] is same
+        assert runs_values([read_run(near), read_run(other)])["same_data"] is same
 
 
-def test_many_methods_that_are_alike_are_all_others(tmp_path, fixmatch):
-    others = [made(tmp_path / name, f"algorithm={name}", "correction=none") for name in ("uda", "softmatch")]
-    (found,) = told(fixmatch, *others, made(tmp_path / "short", "steps=30"))
-    assert found == "steps: 90 (all others) against 30 (debiaspl)"
-
-
-def test_it_is_told_by_the_command_the_findings_and_the_values(tmp_path, fixmatch):
+def test_it_is_told_by_the_command_and_the_findings(tmp_path, fixmatch):
     short = made(tmp_path / "short", "steps=30")
-    values = runs_values([read_run(fixmatch), read_run(short)], RECIPES.origin)
-    assert values["unfair"] == ["steps: 90 (fixmatch) against 30 (debiaspl)"]
+    values = runs_values([read_run(fixmatch), read_run(short)])
     first, accuracy = values["findings"][:2]
     assert first["fact"] == ("These runs differ in more than the method: steps: 90 (fixmatch) against 30 (debiaspl).")
     assert "not from the method" in accuracy["todo"]

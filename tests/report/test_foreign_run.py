@@ -4,7 +4,6 @@ import json
 
 import pytest
 
-from debiaspl.report.pages import images_of_run
 from tests.data.photos import write_folder
 from tests.typed import done
 
@@ -27,8 +26,3 @@ def test_pictures_are_shown_only_from_a_folder_that_was_named(tmp_path, more):
     options = [word.format(photos=photos) for word in more]
     done("audit", run, "--out", tmp_path / "page.html", *options)
     assert ("data:image/webp" in (tmp_path / "page.html").read_text()) == bool(more)
-
-
-@pytest.mark.parametrize("data", ["~/photos", "/etc", 7, ["digits"]])
-def test_what_is_no_known_set_finds_nothing(tmp_path, data):
-    assert images_of_run(foreign(tmp_path, data)) is None

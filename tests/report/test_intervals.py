@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from benchmarks.repeat import next_interval
-from debiaspl.report.over_seeds import mean_interval, sign_flip
+from debiaspl._over_seeds import mean_interval, sign_flip
 
 # Two-sided 95 %, by degrees of freedom.
 TABLE = {1: 12.706, 2: 4.303, 3: 3.182, 4: 2.776, 9: 2.262}

@@ -8,7 +8,7 @@ import pytest
 from PIL import Image
 
 from debiaspl._measures import wilson
-from debiaspl.recipes import RECIPES
+from debiaspl.deploy.labeled import TEACHER
 from debiaspl.report.runs import read_run, runs_page, write_report
 from debiaspl.report.runs.photos import photo_values
 from tests.report.chromium import needs_chromium
@@ -80,6 +80,12 @@ def test_more_labels_are_asked_for_classes_with_mistakes_alone(tmp_path):
     assert photo_values(read_run(run), CLASSES)["next"] == ["rose"]
 
 
+@pytest.mark.parametrize("kind", ["none", "teacher"])
+def test_labels_that_it_has_learned_from_say_nothing_of_other_photos(tmp_path, kind):
+    values = photo_values(read_run(photo_run(tmp_path / "run", kind=kind)), CLASSES)
+    assert (values["checked"]["known"], values["next"]) == (False, [])
+
+
 def test_further_labels_go_where_the_others_are(tmp_path):
     run = photo_run(tmp_path / "flowers")
     config = json.loads((run / "config.json").read_text())
@@ -89,6 +95,11 @@ def test_further_labels_go_where_the_others_are(tmp_path):
     commands = photo_values(read_run(run), CLASSES)["commands"]
     assert commands["predict"].endswith(" PHOTOS --out predicted.csv"), "a folder needs a table"
     assert commands["label"].endswith(f"--run {run} --out 'my labels.csv' --column file=photo")
+    config["recipe"]["protocol"]["settings"] = {"table": str(run / "labels.csv")}
+    (run / "config.json").write_text(json.dumps(config))
+    results = json.loads((run / "results.json").read_text())
+    (run / "results.json").write_text(json.dumps({**results, "check": {**results["check"], "kind": TEACHER}}))
+    assert photo_values(read_run(run), CLASSES)["commands"]["label"].endswith(f"--run {run}"), "a teacher's labels"
 
 
 def test_copies_with_two_labels_come_before_other_doubts(tmp_path):
@@ -161,9 +172,9 @@ def test_damaged_predictions_are_left_out(tmp_path, text):
 def test_pictures_come_only_from_the_folder_that_is_named(tmp_path):
     run = photo_run(tmp_path / "run", mistakes=[["../secret.png", 2, 0], [HOSTILE, 0, 1]])
     Image.new("RGB", (9, 9)).save(tmp_path / "secret.png")
-    page = runs_page([read_run(run)], RECIPES.origin)
+    page = runs_page([read_run(run)])
     assert "data:image/webp" not in page
-    page = write_report([run], tmp_path / "page.html", RECIPES.origin, photos(tmp_path / "photos")).read_text()
+    page = write_report([run], tmp_path / "page.html", photos(tmp_path / "photos")).read_text()
     values = json.loads(page.partition('id="values">')[2].partition("</script>")[0])
     assert "0.png" in values["pictures"]
     assert "../secret.png" not in values["pictures"]
@@ -175,7 +186,7 @@ def test_pictures_come_only_from_the_folder_that_is_named(tmp_path):
 @pytest.mark.parametrize("width", [1280, 390])
 def test_the_page_in_a_browser(chromium, tmp_path, width):
     run = photo_run(tmp_path / "flowers", mistakes=[[HOSTILE, 2, 0], ["59.png", 2, 0]])
-    out = write_report([run], tmp_path / "page.html", RECIPES.origin, photos(tmp_path / "photos"))
+    out = write_report([run], tmp_path / "page.html", photos(tmp_path / "photos"))
     page = chromium.page(out.as_uri(), width=width)
     text = page.evaluate("document.body.innerText")
     assert "33 of 40 checked labels" in text
@@ -185,6 +196,7 @@ def test_the_page_in_a_browser(chromium, tmp_path, width):
         assert word not in text, "of the researcher's part, which is folded"
     page.evaluate("document.querySelector('#research details').open = true")
     page.wait_for("document.body.innerText.includes('Settings, commands and versions')")
+    assert "begun from Python" not in page.evaluate("document.body.innerText"), "of a run by a command"
     assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
     assert page.errors() == []
     page.close()

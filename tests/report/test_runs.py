@@ -13,7 +13,7 @@ from debiaspl.files import FileError
 from debiaspl.recipes import RECIPES, recipe as make_recipe
 from debiaspl.report.runs import read_run, runs_in, runs_page, runs_values, write_report
 from debiaspl.report.runs.methods import command_of, methods_of
-from debiaspl.report.runs.page import curves, stages, stripes, windows
+from debiaspl.report.runs.page import curves, stripes, windows
 from debiaspl.training import Choice, RunError
 from debiaspl.training.settings import parse_settings
 
@@ -70,15 +70,6 @@ def test_a_long_log_is_put_together_without_losing_a_label():
     assert sum(map(len, many["times_even"])) <= 13_000
 
 
-def test_stages_are_sorted_shares_of_each_third():
-    found = stages(LOG)
-    for stage, steps in enumerate([(10, 20, 30), (40, 50, 60), (70, 80, 90)]):
-        counts = [sum(steps), 0, 30]
-        expected = sorted((3 * count / sum(counts) for count in counts), reverse=True)
-        assert found[stage] == pytest.approx(expected)
-    assert stages([]) == [None, None, None]
-
-
 def test_the_prior_is_shown_and_the_mean_prediction_where_there_is_none():
     prior = stripes([line(1, [1, 1], prior=[0.25, 0.75], marginal=[0.5, 0.5])], 2, "prior")
     mean = stripes([line(1, [1, 1], marginal=[0.4, 0.6])], 2, "prior")
@@ -94,7 +85,7 @@ def test_methods_of_one_name_are_told_apart_by_what_differs(tmp_path):
 
 
 def test_the_page_holds_the_numbers_of_the_results(runs):
-    values = runs_values([read_run(folder) for folder in runs_in(runs)], RECIPES.origin)
+    values = runs_values([read_run(folder) for folder in runs_in(runs)])
     assert [method["title"] for method in values["methods"]] == ["supervised", "fixmatch", "debiaspl"]
     assert values["classes"] == [str(digit) for digit in range(10)]
     for run in values["runs"]:
@@ -128,42 +119,42 @@ def test_the_page_holds_the_numbers_of_the_results(runs):
 def test_the_command_of_a_run_gives_its_recipe(runs):
     for folder in runs_in(runs):
         recipe = read_run(folder).recipe
-        command = command_of(recipe, RECIPES.origin)
+        command = command_of(recipe)
         assert command is not None
         words = command.split()
         method = words.pop(5) if "--method" in words else None
         assert [word for word in words[:5] if word != "--method"][:4] == ["debiaspl", "train", "--recipe", "digits-10"]
         again = parse_settings(make_recipe("digits-10", method=method), [word for word in words if "=" in word])
         assert replace(again, name="", about="") == replace(recipe, name="", about="")
-    assert command_of(RECIPES["digits-10"], RECIPES.origin) == "debiaspl train --recipe digits-10"
-    assert command_of(replace(RECIPES["digits-10"], name="mine"), RECIPES.origin) is None
+    assert command_of(RECIPES["digits-10"]) == "debiaspl train --recipe digits-10"
+    assert command_of(replace(RECIPES["digits-10"], name="mine")) is None
 
 
 def test_a_run_that_has_not_ended_is_shown_as_far_as_it_is(tmp_path):
     folder = begun(tmp_path / "run", LOG[:4])
     with (folder / "log.jsonl").open("a") as log:
         log.write('{"step": 50, "los')  # a line that is being written
-    values = runs_values([read_run(folder)], RECIPES.origin)
+    values = runs_values([read_run(folder)])
     assert values["runs"][0]["step"] == 40
     assert values["runs"][0]["ended"] is False
     assert values["classes"] == ["class 0", "class 1", "class 2"]
     assert values["findings"] == []
     assert values["confusions"] == []
     empty = begun(tmp_path / "empty")
-    assert runs_values([read_run(empty)], RECIPES.origin)["runs"][0]["step"] == 0
-    assert "<html" in runs_page([read_run(empty)], RECIPES.origin)
+    assert runs_values([read_run(empty)])["runs"][0]["step"] == 0
+    assert "<html" in runs_page([read_run(empty)])
 
 
 def test_a_start_without_labels_is_told_as_such_alone_and_beside_runs(runs, tmp_path):
     start = read_run(start_without_labels(tmp_path / "start"))
-    values = runs_values([start], RECIPES.origin)
+    values = runs_values([start])
     (finding,) = values["findings"]
     assert finding["fact"].startswith("start has learned features of 60 images without labels. It has no classifier")
     assert f"--set start={tmp_path / 'start'}" in finding["todo"]
     assert (values["runs"][0]["accuracy"], values["runs"][0]["interval"]) == (None, None)
     assert values["methods"][0]["unmeasured"]
     run = read_run(runs / "debiaspl-seed0")
-    both = runs_values([start, run], RECIPES.origin)
+    both = runs_values([start, run])
     assert len(both["classes"]) == run.num_classes()
     assert [method["accuracy"] is None for method in both["methods"]] == [
         method["unmeasured"] for method in both["methods"]
@@ -182,7 +173,7 @@ def test_what_is_no_run_is_refused(tmp_path):
     three = begun(tmp_path / "three", [line(1, [1, 1, 1])])
     two = begun(tmp_path / "two", [line(1, [1, 1])])
     with pytest.raises(RunError, match="have 2 and 3 classes, expected as many in each"):
-        runs_values([read_run(three), read_run(two)], RECIPES.origin)
+        runs_values([read_run(three), read_run(two)])
 
 
 GOOD = line(1, [1, 1])
@@ -217,12 +208,12 @@ def test_damaged_files_are_refused_by_their_name(tmp_path, name, content):
         content = json.dumps({"recipe": config["recipe"] | content})
     (folder / name).write_text(f"{content}\n")
     with pytest.raises(RunError, match=rf"{re.escape(name)} is damaged"):
-        runs_values([read_run(folder)], RECIPES.origin)
+        runs_values([read_run(folder)])
 
 
 def test_a_report_is_written_whole_or_not_at_all(runs, tmp_path):
-    page = write_report([runs / "debiaspl-seed0"], tmp_path / "new" / "report.html", RECIPES.origin)
+    page = write_report([runs / "debiaspl-seed0"], tmp_path / "new" / "report.html")
     assert page.read_text().startswith("<!doctype html>")
     assert [path.name for path in page.parent.iterdir()] == ["report.html"]
     with pytest.raises(FileError, match="could not write"):
-        write_report([runs / "debiaspl-seed0"], tmp_path / "new", RECIPES.origin)
+        write_report([runs / "debiaspl-seed0"], tmp_path / "new")

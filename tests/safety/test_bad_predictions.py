@@ -20,7 +20,7 @@ LABELS, SCORES = ["a", "b", "a"], [0.2, 0.3, 0.4]
 def refused(path, message):
     """Whatever ``debiaspl audit`` computes."""
     with pytest.raises(PredictionsError, match=message):
-        findings(audit(read_predictions(path), 0.5), "")
+        findings(audit(read_predictions(path), 0.5))
 
 
 def parquet(path, columns):

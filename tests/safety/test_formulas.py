@@ -9,7 +9,7 @@ from hypothesis import given, strategies as st
 from debiaspl.data.file_names import FileNames
 from debiaspl.data.label_table import read_label_table
 from debiaspl.data.text import csv_line
-from debiaspl.deploy.tables import Prediction, TableSettings, write_csv
+from debiaspl.deploy.tables import Prediction, write_csv
 from debiaspl.files import guarded, unguarded
 from debiaspl.label.table import Table
 from debiaspl.predictions import read_predictions
@@ -47,7 +47,7 @@ def test_formulas_after_spaces_are_guarded_and_numbers_left_alone():
 def test_predictions_are_read_back_unchanged(tmp_path):
     rows = [Prediction(name, "=b" if number % 2 else "a", 0.5) for number, name in enumerate(NAMES)]
     with (tmp_path / "predicted.csv").open("wb") as file:
-        write_csv(file, TableSettings(("a", "=b")), [rows])
+        write_csv(file, (), rows)
     cells = cells_of(tmp_path / "predicted.csv")
     assert not any(cell.startswith(FORMULA) for row in cells for cell in row)
     found = read_predictions(tmp_path / "predicted.csv")
@@ -60,7 +60,7 @@ def test_a_table_of_labels_is_read_back_unchanged(tmp_path):
         (tmp_path / name).touch()
     table = Table(tmp_path / "labels.csv", FileNames(tmp_path, NAMES), ("=b", "-c"))
     table.answer_all({name: "=b" if number % 2 else "-c" for number, name in enumerate(NAMES)})
-    rows = read_label_table(tmp_path / "labels.csv")[0]
+    rows = read_label_table(tmp_path / "labels.csv")
     assert {row.name: row.label for row in rows} == table.answers
     cells = cells_of(tmp_path / "labels.csv")
     assert not any(cell.startswith(FORMULA) for row in cells for cell in row)

@@ -10,13 +10,13 @@ import torch
 
 from debiaspl.data import DataError, ImageSet, Task
 from debiaspl.data.file_names import FileNames
-from debiaspl.data.listing import list_folder
-from debiaspl.deploy.saved import CHOSEN, LARGEST, chosen_folder
+from debiaspl.deploy.saved import CHOSEN, chosen_folder
 from debiaspl.estimator import DebiasedClassifier
+from debiaspl.files import memory
 from debiaspl.label.table import Table
 from debiaspl.photos.survey import survey
 from debiaspl.training import RunError, train
-from tests.data.photos import write_folder, write_labels, write_photos
+from tests.data.photos import write_labels, write_photos
 from tests.training.tiny import TINY
 
 
@@ -55,15 +55,7 @@ def test_a_run_does_not_go_on_with_other_pixels(tmp_path):
         train(replace(recipe, checkpoint_every=2), tmp_path / "run", resume=True, data=other)
 
 
-def test_the_same_photo_in_two_classes_is_named(tmp_path, caplog):
-    folder = write_folder(tmp_path)
-    first, *_, last = sorted(folder.glob("*/*.jpg"))
-    last.write_bytes(first.read_bytes())
-    list_folder(folder)
-    assert f"{first.parent.name}/{first.name} ({first.parent.name}) and {last.parent.name}/{last.name}" in caplog.text
-
-
-def test_chosen_json_is_a_small_regular_file(tmp_path):
+def test_chosen_json_is_a_regular_file_that_fits_in_memory(tmp_path, monkeypatch):
     (tmp_path / "taught").mkdir()
     chosen = tmp_path / CHOSEN
     chosen.write_text('{"folder": "taught"}')
@@ -72,9 +64,10 @@ def test_chosen_json_is_a_small_regular_file(tmp_path):
     with pytest.raises(RunError, match="damaged"):
         chosen_folder(tmp_path)
     (tmp_path / "taught" / "model.safetensors").unlink()
-    chosen.write_text('{"folder": "taught"}' + " " * LARGEST)
-    with pytest.raises(RunError, match="damaged"):
-        chosen_folder(tmp_path)
+    with monkeypatch.context() as patch:
+        patch.setattr(memory, "fits", lambda size: False)
+        with pytest.raises(RunError, match="damaged"):
+            chosen_folder(tmp_path)
     chosen.unlink()
     os.mkfifo(chosen)
     with pytest.raises(RunError, match="damaged"):

@@ -11,7 +11,6 @@ import debiaspl
 from debiaspl import ImageSet, Task, load_model
 from debiaspl.data import load
 from debiaspl.training import RunError, train
-from debiaspl.training.tasks import IN_MEMORY
 from tests.training.tiny import TINY, changed, outcome
 
 SHORT = changed(TINY, "steps=4")
@@ -30,7 +29,7 @@ def test_an_image_set_is_split_by_the_recipes_protocol_and_a_fifth_is_the_test_s
     results = debiaspl.train(SHORT, tmp_path / "run", digits)
     assert results["labels"] == [1] * 10
     assert results["test"] + results["unlabeled"] == len(digits)
-    assert config(tmp_path / "run")["data"] == IN_MEMORY
+    assert config(tmp_path / "run")["data"] == "in memory"
     assert config(tmp_path / "run")["protocol"]["name"] == "few-labels"
 
 

@@ -9,8 +9,10 @@ from safetensors.torch import load_file
 
 from debiaspl import load_model
 from debiaspl.data import FewLabels, LongTail, Task, load
-from debiaspl.models.network import HiddenHead
+from debiaspl.debias import Debiaser
+from debiaspl.models.network import HiddenHead, SmallNet
 from debiaspl.training import Recipe, train
+from debiaspl.training.classifier import first_classifier
 from debiaspl.training.evaluate import evaluate
 from debiaspl.training.step import Step
 from tests.ranks import on_ranks
@@ -75,10 +77,25 @@ def test_a_class_without_labels_can_still_be_learned(start):
         assert head.bias.isfinite().all()
 
 
+def test_an_estimated_target_is_counted_on_the_graph(start):
+    task, recipe = digits(), from_start(start, "first_classifier=graph", "correction=debiaser", "target=estimated")
+    step = Step(recipe, task, CPU)
+    expected = Debiaser(10, target="estimated", class_counts=[4] * 10)
+    expected.expect(first_classifier(recipe, step.student, task)["shares"])
+    assert torch.equal(step.algorithm.correction.target, expected.target)
+    assert expected.target.std() > 0.005
+
+
 def test_random_features_are_refused():
     for settings in (["first_classifier=graph"], ["algorithm=graph"]):
         with pytest.raises(ValueError, match="random weights"):
             Step(changed(TINY, *settings), digits(), CPU)
+
+
+def test_features_that_a_network_of_ones_own_loads_are_not_random(monkeypatch):
+    monkeypatch.setattr(SmallNet, "load_pretrained", lambda self: None)
+    step = Step(changed(TINY, "first_classifier=means"), digits(), CPU)
+    assert bool(step.student.head.bias.any())
 
 
 def test_an_algorithm_without_a_classifier_refuses_one(start):
@@ -88,13 +105,17 @@ def test_an_algorithm_without_a_classifier_refuses_one(start):
 
 @pytest.mark.parametrize(
     ("settings", "computed"),
-    [(["first_classifier=graph"], "first_classifier"), (["algorithm=graph", "correction=debiaser"], "graph_hints")],
+    [
+        (["first_classifier=graph"], "step.first_classifier"),
+        (["first_classifier=graph", "correction=debiaser", "target=estimated"], "step.first_classifier"),
+        (["algorithm=graph", "correction=debiaser"], "build.graph_hints"),
+    ],
 )
 def test_a_resumed_run_does_not_compute_it_again(start, tmp_path, monkeypatch, settings, computed):
     recipe = from_start(start, *settings)
     train(recipe, tmp_path / "whole")
     train_until(6, recipe, tmp_path / "run")
-    monkeypatch.setattr(f"debiaspl.training.step.{computed}", None)
+    monkeypatch.setattr(f"debiaspl.training.{computed}", None)
     train(recipe, tmp_path / "run", resume=True)
     assert outcome(tmp_path / "run") == outcome(tmp_path / "whole")
 

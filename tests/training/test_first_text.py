@@ -125,7 +125,7 @@ def test_coop_learns_its_words_from_labels_of_the_fold_alone(photos, tmp_path, i
     monkeypatch.setattr(classifier_module, "learned_text", watched)
     recipe = replace(recipe_of(photos, save_model(tmp_path / "clip", "clip"), is_frozen), first_classifier="coop")
     if is_frozen:
-        train_frozen(recipe, load_encoder(str(tmp_path / "clip")), tmp_path / "run", False, "again")
+        train_frozen(recipe, load_encoder(str(tmp_path / "clip")), tmp_path / "run", False, "again", tmp_path / "kept")
         *folds, last = map(len, seen)
         assert sum(8 - count for count in folds) == 8  # without the labels of their fold
         assert last == 8

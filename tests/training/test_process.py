@@ -104,9 +104,10 @@ def test_a_step_follows_the_precision(monkeypatch, dtype):
     monkeypatch.setattr(step, "precision", lambda device, wanted: dtype)
     task = Task.of(load("digits"), FewLabels(1), seed=0)
     made = step.Step(EAGER, task, torch.device("cpu"), record=False)
-    copied = dtype == torch.bfloat16
-    with made._precision():
-        assert made.student(torch.zeros(2, 1, 8, 8)).dtype == dtype
+    copied, computed = dtype == torch.bfloat16, set()
+    made.student.head.register_forward_hook(lambda module, inputs, logits: computed.add(logits.dtype))
+    made(0)
+    assert computed == {dtype}
     gradients = {group.gradients.dtype for group in made.update.groups}
     assert gradients == ({torch.bfloat16, torch.float32} if copied else {torch.float32})
     assert made.views.dtype == (torch.bfloat16 if copied else None)

@@ -28,11 +28,7 @@ def terminal(columns, monkeypatch):
 @pytest.mark.parametrize(
     ("columns", "name", "line"),
     [
-        (
-            200,
-            "digits",
-            "digits step 300/600  labeled 0.500  unlabeled 0.250  kept 40%  off shares 32%  0:00 left, 2",
-        ),
+        (200, "digits", "digits step 300/600  labeled 0.500  unlabeled 0.250  kept 40%  off shares 32%  0:00 left, 2"),
         (80, "digits", "digits step 300/600  labeled 0.500  unlabeled 0.250  kept 40%  0:00 left, 2"),
         (30, "digits", "0:00 left, 2"),
         (10, "digits", "0:00 left,"),
@@ -46,7 +42,7 @@ def test_it_stays_on_one_line_and_shows_names_as_they_are(columns, name, line, m
     """One that went over the edge would not be overwritten by the next. Where no width is told, it is the usual one.
     Three columns stay free, for the ``^C`` of a stop."""
     stream = terminal(columns, monkeypatch)
-    progress = ProgressLine(name, 0, 600, stream, part="2")
+    progress = ProgressLine(name, 0, 600, stream=stream, part="2")
 
     def interrupted() -> None:
         with progress:
@@ -60,7 +56,7 @@ def test_it_stays_on_one_line_and_shows_names_as_they_are(columns, name, line, m
 
 def test_it_keeps_the_latest_measurement_of_the_features(monkeypatch):
     stream = terminal(200, monkeypatch)
-    with ProgressLine("digits", 0, 600, stream, unit="image") as line:
+    with ProgressLine("digits", 0, 600, stream=stream, unit="image") as line:
         line.show(300, {"losses": {"contrast": 2.0}, "health": HEALTH})
         line.show(310, {"losses": {"contrast": 1.5}})
         line.show(320, {"losses": {}, "health": HEALTH | {"rank": 20.0}})
@@ -74,7 +70,7 @@ def test_a_warning_stays_on_a_terminal_and_elsewhere(monkeypatch):
     record = {"losses": {}, "warning": {"kind": "collapsed", "fact": "All is alike.", "todo": "Try again."}}
     stream, file = terminal(200, monkeypatch), io.StringIO()
     for place in (stream, file):
-        with ProgressLine("digits", 0, 6000, place) as line:
+        with ProgressLine("digits", 0, 6000, stream=place) as line:
             for step, one in ((1200, {"losses": {}}), (1300, record), (1400, {"losses": {}})):
                 line.show(step, one)
     said = "warning: digits, step 1,300: All is alike. Try again.\n"
@@ -89,7 +85,7 @@ def test_the_remaining_time_is_that_of_all_runs(monkeypatch):
     now = [0.0]
     monkeypatch.setattr("debiaspl.training.log.time.monotonic", lambda: now[0])
     stream = terminal(200, monkeypatch)
-    with ProgressLine("digits", 0, 600, stream, part="run 2 of 3", after=900) as line:
+    with ProgressLine("digits", 0, 600, stream=stream, part="run 2 of 3", after=900) as line:
         line._started = 0.0
         now[0] = 30.0
         line.show(300, {"losses": {}})
@@ -104,7 +100,7 @@ def test_where_a_line_cannot_be_overwritten_there_is_one_a_minute(where, monkeyp
     monkeypatch.setenv("TERM", "dumb" if where == "dumb terminal" else "xterm")
     if where == "file with colours":
         monkeypatch.setenv("FORCE_COLOR", "1")
-    with ProgressLine("digits", 0, 600, stream) as line:
+    with ProgressLine("digits", 0, 600, stream=stream) as line:
         line._started = line._printed = 0.0
         for seconds in range(0, 150, 10):
             now[0] = float(seconds)

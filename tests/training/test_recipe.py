@@ -91,6 +91,8 @@ def test_a_setting_has_an_owner():
     [
         ("steps", "key=value"),
         ("stepps=3", "Did you mean steps?"),
+        ("correction.strenght=1", "Did you mean strength?"),
+        ("correction.threshold=0.9", "Did you mean threshold?"),
         ("steps=many", "a whole number"),
         ("flip=maybe", "true or false"),
         ("strength=strong", "a number"),
@@ -99,8 +101,8 @@ def test_a_setting_has_an_owner():
         ("correction=debiasr+crest", "Did you mean debiaser?"),
         ("network=resnet51", f"Did you mean resnet18? There are {', '.join(sorted(PARTS['network']))}."),
         ("memory=9", "'memory': it is a setting of algorithm="),
-        ("network.strength=1", "network.strength"),
-        ("nothing.strength=1", "nothing.strength"),
+        ("network.strength=1", "'network.strength'. Did you mean strength?"),
+        ("nothing.strength=1", "'nothing.strength'. Did you mean strength?"),
         ("steps=0", "steps is 0"),
         ("teacher=mean", "auto"),
         ("first_classifier=best", "graph"),
@@ -226,6 +228,15 @@ def test_what_the_names_mean():
     assert softmatch.algorithm.settings["corrected_labels"] is False
     assert method_of(softmatch.changed(target="labels")) == "softmatch+alignment"
     assert method_of(Recipe("weak", correction=Choice("debiaser", {"strength": 0.0}))) == "fixmatch"
+
+
+def test_a_mistyped_method_is_hinted_at_although_no_algorithm_has_its_name():
+    with pytest.raises(ValueError, match="debiaspl"):
+        with_method(BASE, "debiapsl")
+    with pytest.raises(ValueError, match="fixmatch"):
+        with_method(BASE, "fixmtach")
+    with pytest.raises(ValueError, match="load_files"):
+        with_method(BASE, "debiaspl.py:Mine")
 
 
 def test_settings_are_kept_but_margins_are_not_debiasing():

@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from debiaspl.data import LazyImages
+from debiaspl.data import ImageSet, LazyImages
 from debiaspl.data.open import read_place
 from debiaspl.debias import ranks
 from debiaspl.models import Network
@@ -108,6 +108,23 @@ def test_ranks_find_what_one_process_finds_and_each_reads_its_share(photos, coun
         share = {position for position in range(IMAGES) if position // BATCH % count == rank}
         assert one["opened"] == share  # also of batch 3, which has no image that can be read
     assert alone["probabilities"]["files"][BAD].tolist() == [[0.5, 0.5]] * len(BAD)
+
+
+class Sent(Group):
+    """Keeps what this rank sends."""
+
+    def everyone(self, value: Any) -> list[Any]:
+        self.value = value
+        return [value]
+
+
+@mock.patch("debiaspl.training.evaluate.BATCH", BATCH)
+def test_ranks_send_the_positions_of_a_batch_without_those_of_all_images():
+    """A view of a tensor is sent with the whole tensor, in every batch again."""
+    group, images = Sent(), ImageSet.of(torch.zeros(IMAGES, 3, 8, 8, dtype=torch.uint8), [0, 1] * 11 + [0])
+    evaluate(untrained(), images, group)
+    assert len(group.value) == 5
+    assert all(one.untyped_storage().nbytes() == 8 * len(one) for one, *_ in group.value)
 
 
 class Fails(torch.nn.Module):

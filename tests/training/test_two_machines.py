@@ -130,7 +130,9 @@ def test_a_job_survives_a_killed_rank_and_a_cut_link_and_ends_with_the_bits_of_o
     said = [file.read_text() for file in cut.said]
     # At the beginning of a line: torchrun says it again, in the list that it ends with.
     assert re.search("^error on rank 0: another rank has", said[0], re.MULTILINE)
-    assert re.findall("^error on rank.*rank has", said[1], re.MULTILINE) == ["error on rank 1: another rank has"]
+    # On a busy machine torchrun may miss the other one first, and end the rank before it can say so.
+    told = re.findall("^error on rank.*rank has", said[1], re.MULTILINE)
+    assert told == ["error on rank 1: another rank has"] or (not told and "RendezvousConnectionError" in said[1])
     assert Run(run).checkpoint() is not None
     assert not (run / "results.json").exists()
 

@@ -53,11 +53,12 @@ def test_it_is_sgd_and_an_average(statistics):
         momentum=0.9,
         nesterov=True,
     )
-    update = Update(student, beside, average, momentum=0.9, weight_decay=0.01)
+    update = Update(student, beside, average, replace(TINY, weight_decay=0.01))
     generator = torch.Generator().manual_seed(1)
     for number in range(4):
         images, rate = torch.randn(6, 1, 8, 8, generator=generator), 0.1 / (number + 1)
-        update(loss(student, beside, images), rate)
+        update.take(loss(student, beside, images))
+        update.step(rate)
         for group in optimizer.param_groups:
             group["lr"] = rate
         optimizer.zero_grad()
@@ -117,10 +118,12 @@ def test_it_is_adamw_with_layers_and_bounded_gradients(layer_decay, clip, double
         for name, parameter in twin.named_parameters()
     ]
     optimizer = torch.optim.AdamW(groups, lr=1.0)
-    update = Update(student, beside, average, 0.9, 0.1, adamw=True, layer_decay=layer_decay, clip=clip)
+    recipe = replace(TINY, optimizer="adamw", weight_decay=0.1, layer_decay=layer_decay, clip=clip)
+    update = Update(student, beside, average, recipe)
     for number in range(4):
         images, rate = torch.randn(6, 1, 8, 8), 0.01 / (number + 1)
-        update(student.head(student.embed(images)).square().mean(), rate)
+        update.take(student.head(student.embed(images)).square().mean())
+        update.step(rate)
         for group in optimizer.param_groups:
             group["lr"] = rate * group["scale"]
         optimizer.zero_grad()
@@ -154,7 +157,7 @@ def averaged(values: list[torch.Tensor], decay: float) -> torch.Tensor:
 
 def test_parameters_begin_where_fast_kernels_want_them():
     student, beside, average = pair()
-    Update(student, beside, average, 0.9, 0.01)
+    Update(student, beside, average, TINY)
     assert {parameter.data_ptr() % 64 for parameter in student.parameters()} == {0}
     shaped = [parameter for parameter in student.parameters() if parameter.ndim == 4]
     assert all(parameter.is_contiguous(memory_format=torch.channels_last) for parameter in shaped)

@@ -90,5 +90,6 @@ def write_finished(folder: Path, network: Choice = TINY.network, seed: int = 0) 
         made = network.build("network", num_classes=digits.num_classes, channels=digits.channels)
     made.head.weight.data.mul_(12)
     folder.mkdir(parents=True)
-    save_file(made.state_dict(), folder / "model.safetensors", about(replace(TINY, network=network), digits))
+    facts = {"debiaspl": json.dumps(about(replace(TINY, network=network), digits))}
+    save_file(made.state_dict(), folder / "model.safetensors", facts)
     return folder

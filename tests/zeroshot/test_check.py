@@ -33,9 +33,9 @@ def wrong(encoder: str, tmp_path: Path) -> Experiment:
 
 def test_a_wrong_teacher_is_not_handed_out_and_the_table_says_so(wrong, tmp_path):
     out, said = tmp_path / "out", []
-    found = wrong.run(out, say=said.append, device="cpu")
+    _, used = wrong.run(out, say=said.append, device="cpu")
     assert "teacher.npz is right on 2 of 10 true labels (20 %, 95 % interval 6 to 51). A random guess is" in said[0]
-    assert not found.teacher_is_used
+    assert used.chosen == "DebiasPL, labels alone"
     results = json.loads((out / "results.json").read_text())
     assert results["check"] == {"kind": "none", "folds": 0, "labels": 10}
     assert results["zeroshot"]["handed out"] == "DebiasPL, labels alone"
@@ -46,8 +46,8 @@ def test_a_wrong_teacher_is_not_handed_out_and_the_table_says_so(wrong, tmp_path
 
 def test_the_teachers_own_predictions_are_handed_out_where_labels_support_them(wrong, tmp_path, monkeypatch):
     monkeypatch.setattr("debiaspl.zeroshot.check.decide", lambda teacher, *others: (teacher.name, "it is better"))
-    found = wrong.run(tmp_path / "out", device="cpu")
-    assert found.teacher_is_used
+    rows, used = wrong.run(tmp_path / "out", device="cpu")
+    assert used.chosen == rows[0].method
     assert (tmp_path / "out" / "predictions.csv").read_bytes() == (tmp_path / "out" / "zeroshot.csv").read_bytes()
 
 

@@ -46,9 +46,9 @@ def test_without_a_model_it_says_what_it_uses_and_ends_with_a_model_that_predict
     monkeypatch.setattr(FolderFiles, "read", lambda files, position: opened.append(position) or read(files, position))
     options = ("--classes", "temple,flower", "--out", out, "--confidence", 0.5)
     said = run(photos, *options, "--set", "steps=5", "--device", "cpu", "--evaluate", truth(tmp_path))
-    assert "No --model: the teacher is ConSE: an ImageNet classifier" in said
+    assert "The teacher is ConSE: an ImageNet classifier" in said
     assert "weak and biased" in said
-    assert "ConSE is a substitute: it was trained with labeled images" in " ".join(said.split())
+    assert "It was trained with labeled images of ImageNet" in " ".join(said.split())
     for method in ("ConSE alone", "+ FixMatch", "+ DebiasPL"):
         assert method in said
     assert sorted(opened) == [0, *range(COUNT)]  # each once, and the first one for the size of the photos
@@ -113,7 +113,7 @@ def test_a_tiny_model_goes_the_whole_way(tmp_path, kind):
     said = run(photos, *options, "--out", tmp_path / "out")
     assert f"tiny-{kind} alone" in said
     assert "The accuracy is not known. To measure it with true labels: --evaluate" in said
-    assert f"tiny-{kind} has most likely seen" in " ".join(said.split())
+    assert f"The teacher is tiny-{kind}, a vision-language model" in " ".join(said.split())
     assert len(load_model(tmp_path / "out").classes) >= 2
     assert "labels of its teacher, which may be wrong" in (tmp_path / "out" / "report.html").read_text()
     picks = done("next", tmp_path / "out", photos, "--out", tmp_path / "next.csv")

@@ -6,6 +6,7 @@ import torch
 
 from debiaspl.data import DataError, ImageSet
 from debiaspl.encoders.templates import TEMPLATES, filled, read_templates
+from debiaspl.predictions import PredictionsError
 from debiaspl.zeroshot.arrays import ArraysTeacher
 
 
@@ -62,6 +63,9 @@ def test_embeddings_become_probabilities_by_cosine_and_temperature(tmp_path):
         np.testing.assert_allclose(found[row].numpy(), powers / powers.sum(), rtol=1e-5)
 
 
+EMBEDDED = {"image_embeddings": np.ones((4, 5)), "class_embeddings": np.ones((2, 5))}
+
+
 @pytest.mark.parametrize(
     ("arrays", "noun"),
     [
@@ -69,6 +73,10 @@ def test_embeddings_become_probabilities_by_cosine_and_temperature(tmp_path):
         ({"image_embeddings": np.full((4, 5), np.nan), "class_embeddings": np.ones((2, 5))}, "NaN"),
         ({"image_embeddings": np.ones((4, 5))}, "probabilities"),
         ({"probabilities": np.ones((4, 2))}, "sum"),
+        ({"probabilities": np.full((4, 2), 0.5 + 1j)}, "shape"),
+        ({"probabilities": np.full((4, 2), "much")}, "cannot be read"),
+        ({**EMBEDDED, "temperature": "low"}, "cannot be read"),
+        ({**EMBEDDED, "temperature": [1, 2]}, "cannot be read"),
         ({"probabilities": np.ones((4, 3)) / 3}, "3 classes"),
         ({"probabilities": np.ones((3, 2)) / 2}, "3 rows"),
         ({"probabilities": np.ones((1, 2)) / 2, "file_name": np.array(["0.jpg"])}, "1.jpg, 2.jpg, 3.jpg"),
@@ -85,7 +93,10 @@ def test_files_that_hold_no_arrays(tmp_path):
     (tmp_path / "pickled.npy").write_bytes(b"")
     np.save(tmp_path / "objects.npy", np.array([{}]), allow_pickle=True)  # would execute code when it is read
     for name in ("text.npz", "pickled.npy", "objects.npy"):
-        with pytest.raises(DataError, match="npz"):
+        with pytest.raises(PredictionsError, match="Write it with numpy"):
+            ArraysTeacher(tmp_path / name).predict(images(), ("a", "b"), ("{}",))
+    for name in ("missing.npz", "missing.npy", "missing.csv"):
+        with pytest.raises((PredictionsError, OSError), match="No such file"):
             ArraysTeacher(tmp_path / name).predict(images(), ("a", "b"), ("{}",))
     (tmp_path / "t.csv").write_text("file_name,a\n0.jpg,1\n")
     with pytest.raises(DataError, match="has no column b; it has file_name, a"):

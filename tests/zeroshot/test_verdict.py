@@ -31,7 +31,7 @@ class Stub(EncodingTeacher):
     """Images are numbers; those of a class point the same way. ``noise`` is what the wording changes, where ``sees``
     says how much of the class names comes through."""
 
-    name, about, note, default_templates = "stub", "A stub.", "It has seen nothing.", "name"
+    name, about, default_templates = "stub", "a stub.", "name"
     encoder = SimpleNamespace(source="stub")
 
     def __init__(self, sees: float, noise: float) -> None:
@@ -67,12 +67,10 @@ def test_one_that_sees_is_good_and_one_that_follows_the_wording_is_at_chance():
     teacher = Stub(sees=1, noise=0.01)
     found = judged(teacher)
     assert found.word == GOOD
-    assert "20 labels" in found.line("stub", Path("birds"), CLASSES)
+    assert "20 test it" in found.line("stub")
     blind = judged(Stub(sees=0, noise=1))
     assert blind.word == CHANCE
-    line = blind.line("stub", Path("my birds"), ("owl", "duck, or goose"))
-    assert """(debiaspl label 'my birds' --classes 'owl,"duck, or goose"')""" in line
-    assert "debiaspl label" not in blind.line("stub", Path("my birds"), CLASSES, labels=True)  # a few are given
+    assert "Do not rely on it" in blind.line("stub")
     assert judged(Stub(sees=1, noise=0.01), count=40) is None  # too few photos
 
 
@@ -81,7 +79,7 @@ def test_a_class_that_is_never_predicted_or_a_missing_sign_is_doubtful():
     assert TeacherVerdict(**good).word == GOOD
     lacking = TeacherVerdict(**good | {"never": ("owl",)})
     assert lacking.word == DOUBTFUL
-    assert "; never predicted: owl). Check it before you rely on it" in lacking.line("T", Path("p"), CLASSES)
+    assert "; never predicted: owl). Check it before you rely on it" in lacking.line("T")
     for name, value in (("prompts", 0.5), ("decided", 0.1)):
         assert TeacherVerdict(**good | {name: value}).word == DOUBTFUL
     assert TeacherVerdict(**good | {"prompts": 0.2}).word == CHANCE
@@ -109,8 +107,6 @@ def test_clusters_are_found_whatever_the_seed_and_vectors_that_are_alike_are_no_
         found = clusters(vectors, 3, seed)
         assert len(set(zip(found.tolist(), groups.tolist(), strict=True))) == 3
     assert clusters(F.normalize(torch.ones(5, 8), dim=-1), 3).shape == (5,)
-    with pytest.raises(ValueError, match="count is 6 clusters, expected 1 to 5"):
-        clusters(torch.ones(5, 8), 6)
 
 
 def test_an_experiment_says_it_before_it_trains(encoder, tmp_path, monkeypatch):

@@ -1,10 +1,11 @@
-"""The three findings of an audit, each with the next thing to do.
+"""The findings of an audit, each with the next thing to do: which class is predicted too often, which is neglected
+(never predicted, recognised least or predicted least), and what a correction would change.
 
-Which class is predicted too often, which is neglected (never predicted, recognised least or predicted least), and what
-a correction would change. Predictions are compared with the true classes where these are known, else with the shares
-of the labels, else with even shares. Even shares are an assumption, so then nothing is called a bias.
+Predictions are compared with the true classes where enough are known, else with the shares of the labels, else with
+even shares. Even shares are an assumption, so then nothing is called a bias.
 """
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,30 +24,24 @@ from debiaspl._measures import (
     told,
 )
 from debiaspl._printable import counted, percent
-from debiaspl.report.audit.change import Change
-from debiaspl.report.audit.measures import Shares
+from debiaspl.predictions.table import listed
+from debiaspl.report.audit.measures import Change, Shares
 from debiaspl.report.audit.numbers import Audit
+from debiaspl.report.pages import short_name
 
 MUCH = 1.2
 """A class predicted this many times as often as expected is called favoured; below the inverse, neglected."""
 UNCERTAIN = 20
 """How many of the least certain images of the favoured class a page shows."""
-THRESHOLD = 0.95
 NOTHING_SHOWN = "No significant difference; more images could show a smaller one."
 NONE_STANDS_OUT = "No class stands out. See the confusion matrix for what is mistaken for what."
 """Equal recalls are not necessarily good ones."""
-UNKNOWN_SHARES = (
-    "Add the true classes of some images as a column (--column truth=NAME): they show whether this is a bias."
-)
+LOOK = "Look at the images that change class. If their new labels are better, use debiasing."
 TRUTH, LABELS, EVEN = "truth", "labels", "even"
 
 
-def findings(audit: Audit, where: str = "below") -> list[Finding]:
-    """Which class is favoured, which is neglected, and what a correction would change.
-
-    ``where`` says where the images are shown.
-    """
-    return [_most(audit, where), _least(audit), _correction(audit, where)]
+def findings(audit: Audit) -> list[Finding]:
+    return [_most(audit), _least(audit), _correction(audit)]
 
 
 @dataclass(frozen=True)
@@ -68,38 +63,23 @@ class Favoured:
 
 
 def favoured(audit: Audit) -> Favoured:
-    """The class with the most surplus predictions; one that is favoured significantly comes first.
-
-    Where few true classes are known and show nothing, the predictions of all images are tested too."""
-    tests = 2 if audit.few_known else 1
-    if audit.cells is not None:
-        by_truth = _against_truth(audit.cells, tests)
-        if by_truth.holds or not audit.few_known:
-            return by_truth
-    labels = _label_counts(audit)
-    if labels is None:
-        return _against_even(audit, tests)
-    by_labels = _against_labels(audit, labels, tests)
-    enough = by_labels.holds or audit.predictions.label_counts is not None
-    return by_labels if enough else _against_even(audit, tests)
-
-
-def _label_counts(audit: Audit) -> NDArray[np.int64] | None:
-    """Labels of each class; None where as many were chosen of each, which says nothing about the images."""
+    """The class with the most surplus predictions; one that is favoured significantly comes first."""
     labels = audit.predictions.label_counts
-    if labels is None and audit.few_known and audit.cells is not None:
-        labels = audit.cells.of_true
-    return None if labels is None or len(set(labels.tolist())) == 1 else labels
+    if audit.truth is not None:
+        return _against_truth(audit.truth)
+    if labels is None or len(set(labels.tolist())) == 1:  # as many chosen of each say nothing about the images
+        return _against_even(audit)
+    return _against_labels(audit, labels)
 
 
-def _against_even(audit: Audit, tests: int) -> Favoured:
+def _against_even(audit: Audit) -> Favoured:
     counts, classes = audit.shares.counts, len(audit.classes)
     number = int(counts.argmax())
-    chance = tests * classes * at_least(int(counts[number]), int(counts.sum()), 1 / classes)
+    chance = classes * at_least(int(counts[number]), int(counts.sum()), 1 / classes)
     return Favoured(number, float(audit.shares.times_even[number]), min(1.0, chance), EVEN)
 
 
-def _against_labels(audit: Audit, labels: NDArray[np.int64], tests: int) -> Favoured:
+def _against_labels(audit: Audit, labels: NDArray[np.int64]) -> Favoured:
     """Fisher's exact test of predictions against labels, both drawn from the same images."""
     counts = audit.shares.counts
     expected = labels * (counts.sum() / labels.sum())
@@ -107,17 +87,17 @@ def _against_labels(audit: Audit, labels: NDArray[np.int64], tests: int) -> Favo
     predicted, both = int(counts[number]), int(counts[number] + labels[number])
     chance = drawn_at_least(predicted, int(counts.sum()), both, int(counts.sum() + labels.sum()))
     times = predicted / float(expected[number]) if expected[number] else float("inf")
-    return Favoured(number, times, min(1.0, tests * len(counts) * chance), LABELS)
+    return Favoured(number, times, min(1.0, len(counts) * chance), LABELS)
 
 
-def _against_truth(cells: Cells, tests: int) -> Favoured:
+def _against_truth(cells: Cells) -> Favoured:
     """A sign test: for a class that is not favoured, as many images are wrongly given to it as are wrongly taken from
     it, up to chance."""
     predicted, true, right = (counts.tolist() for counts in (cells.of_predicted, cells.of_true, cells.right))
     tested = max(sum(one + other > 2 * both for one, other, both in zip(predicted, true, right, strict=True)), 1)
 
     def favoured_by(number: int) -> Favoured:
-        chance = tests * tested * mcnemar(predicted[number] - right[number], true[number] - right[number], sides=1)
+        chance = tested * mcnemar(predicted[number] - right[number], true[number] - right[number], sides=1)
         times = predicted[number] / true[number] if true[number] else float("inf") if predicted[number] else 0.0
         return Favoured(number, times, min(1.0, chance), TRUTH)
 
@@ -127,58 +107,48 @@ def _against_truth(cells: Cells, tests: int) -> Favoured:
     return next((one for one in much if one.holds), much[0] if much else favoured_by(order[0]))
 
 
-def _most(audit: Audit, where: str) -> Finding:
+def _most(audit: Audit) -> Finding:
     most = favoured(audit)
     name, count, total = _quoted(audit, most.number), int(audit.shares.counts[most.number]), len(audit.predictions)
     if most.times < MUCH:
         todo = "Look at the classes with the lowest recall instead." if most.by == TRUTH else "Nothing to do here."
         among = _known(audit, ", of {}") if most.by == TRUTH else ""
         return Finding(f"No class is predicted much too often{among}.", todo, "counts")
+    often = f"{most.times:.1f} times as often as" if math.isfinite(most.times) else "more often than"
+    fact = f"{name} is predicted {often}"
     if most.by == EVEN:
-        fact = f"{name} is predicted {most.times:.1f} times as often as an even share ({count:,} of {total:,} images)"
-        return Finding(f"{fact}; {_if_even(most.chance)}.", UNKNOWN_SHARES, "counts", most.chance)
-    if most.by == LABELS:
-        fact = f"{name} is predicted {most.times:.1f} times as often as its share of the labels ({count:,} of {total:,}"
-        fact += " images)"
+        fact += f" an even share ({count:,} of {total:,} images); {_if_even(most.chance)}."
+        return Finding(fact, _add_truth(audit), "counts", most.chance)
+    if audit.truth is None:
+        fact += f" its share of the labels ({count:,} of {total:,} images); {told(most.chance)}."
     else:
-        assert audit.cells is not None
-        predicted, true = int(audit.cells.of_predicted[most.number]), int(audit.cells.of_true[most.number])
-        fact = f"predicted {most.times:.1f} times as often as it occurs ({predicted:,} and {true:,} images)"
-        if not true:
-            fact = f"predicted for {counted(predicted, 'image')}, and no image is of it"
-        fact = f"{_known(audit, 'Of {}, ')}{name} is {fact}"
-    fact = f"{fact}; {told(most.chance)}."
+        predicted, true = audit.truth.of_predicted[most.number], audit.truth.of_true[most.number]
+        fact = f"{_known(audit, 'Of {}, ')}{fact} it occurs ({predicted:,} and {true:,} images); {told(most.chance)}."
     if not most.holds:
         return Finding(fact, NOTHING_SHOWN, "counts", most.chance)
     if audit.predictions.confidence is None:
-        todo = f"Label a few of its images. With confidences in the file, the least certain ones are shown {where}."
+        todo = "Label a few of its images. With confidences in the file, the least certain ones are shown."
         return Finding(fact, todo, "counts", most.chance)
-    return Finding(
-        fact,
-        f"Label a few of its {min(UNCERTAIN, count)} least certain images, shown {where}.",
-        "uncertain",
-        most.chance,
-    )
+    todo = f"Label a few of its {min(UNCERTAIN, count)} least certain images."
+    return Finding(fact, todo, "uncertain", most.chance)
 
 
 def _least(audit: Audit) -> Finding:
     """The first significant finding, else the first one."""
-    tests = (audit.shares.never != []) + (audit.cells is not None)
+    tests = (audit.shares.never != []) + (audit.truth is not None)
     options = [_never(audit, tests)] if audit.shares.never else []
-    options += [] if audit.cells is None else [_least_recognised(audit, audit.cells, tests)]
+    options += [] if audit.truth is None else [_least_recognised(audit, audit.truth, tests)]
     options = options or [_least_predicted(audit)]
     return next((one for one in options if one.chance is not None and one.chance <= LEVEL), options[0])
 
 
 def _never(audit: Audit, tests: int) -> Finding:
     """Classes without a prediction. The advice depends on whether there are images of them."""
-    never, cells = audit.shares.never, audit.cells
-    some = ", ".join(_quoted(audit, number) for number in never[:3])
-    more = f" and {len(never) - 3:,} more" if len(never) > 3 else ""
-    fact = f"{len(never):,} of {len(audit.classes):,} classes never predicted: {some}{more}"
-    images = 0 if cells is None else int(cells.of_true[never].sum())
-    if cells is None or (images == 0 and audit.few_known):
-        classes, total = len(audit.classes), len(audit.predictions)
+    never, cells = audit.shares.never, audit.truth
+    classes, total = len(audit.classes), len(audit.predictions)
+    some = listed([short_name(audit.classes[number]) for number in never], 3)
+    fact = f"{len(never):,} of {classes:,} classes never predicted: {some}"
+    if cells is None:
         # Classes are treated as independent. An empty class fills the others, so this is an upper bound.
         chance = min(1.0, tests * any_at_least(len(never), [float(1 - 1 / classes) ** total] * classes))
         return Finding(
@@ -187,6 +157,7 @@ def _never(audit: Audit, tests: int) -> Finding:
             "counts",
             chance,
         )
+    images = int(cells.of_true[never].sum())
     if images == 0:
         return Finding(f"{fact}; no image with a known class is of them.", "Nothing to do here.", "counts")
     true, known = cells.of_true, cells.images
@@ -203,11 +174,11 @@ def _never(audit: Audit, tests: int) -> Finding:
 def _least_recognised(audit: Audit, cells: Cells, tests: int) -> Finding:
     """A hypergeometric test against equal recalls: the right images of a class are drawn from all right images."""
     recall = [1.0 if value is None else value for value in cells.recall]
-    true, right, known, accuracy = cells.of_true, cells.right, cells.images, cells.accuracy
+    true, right, accuracy = cells.of_true, cells.right, cells.accuracy
     tested, all_right = tests * int(np.count_nonzero(true)), int(right.sum())
 
     def chance_of(number: int) -> float:
-        return min(1.0, tested * drawn_at_most(int(right[number]), int(true[number]), all_right, known))
+        return min(1.0, tested * drawn_at_most(int(right[number]), int(true[number]), all_right, cells.images))
 
     lowest = int(np.argmin(recall))
     if recall[lowest] == 1:
@@ -231,11 +202,8 @@ def _least_recognised(audit: Audit, cells: Cells, tests: int) -> Finding:
 
 def _taken_for(cells: Cells, worst: int) -> tuple[int | None, float]:
     """The class that its images are most often mistaken for, and their share; None where that is not significant."""
-    (other, count), wrong, others = (
-        cells.taken_for()[worst],
-        int((cells.of_true - cells.right)[worst]),
-        cells.classes - 1,
-    )
+    other, count = cells.taken_for()[worst]
+    wrong, others = int((cells.of_true - cells.right)[worst]), cells.classes - 1
     if others > 1 and others * at_least(count, wrong, 1 / others) > LEVEL:
         return None, 0.0
     return other, count / int(cells.of_true[worst])
@@ -249,35 +217,33 @@ def _least_predicted(audit: Audit) -> Finding:
         return Finding("No class is predicted much less often than an even share.", "Nothing to do here.", "counts")
     chance = min(1.0, classes * at_most(int(counts[least]), len(audit.predictions), 1 / classes))
     fact = f"{_quoted(audit, least)} is predicted least, {times:.2f} times as often as an even share"
-    return Finding(f"{fact}; {_if_even(chance)}.", UNKNOWN_SHARES, "counts", chance)
+    return Finding(f"{fact}; {_if_even(chance)}.", _add_truth(audit), "counts", chance)
 
 
-def _correction(audit: Audit, where: str) -> Finding:
-    """What debiasing would change, or, where only confidences are known, what a threshold does."""
+def _correction(audit: Audit) -> Finding:
     after, count = audit.change, len(audit.predictions)
     if after is None:
-        return _threshold(audit)
+        fact = "The file has no scores of every class, so what debiasing would change cannot be computed."
+        return Finding(fact, "Save the probabilities or logits of every class too.", "change")
     if not len(after.rows):
         todo = f"To try a larger strength: --strength {2 * after.strength or 0.5:g}."
         fact = f"Debiasing with strength {after.strength:g} would change none of the {count:,} labels."
         return Finding(fact, todo, "change")
-    shares = audit.shares.reference if audit.shares.true is None else f"the {audit.shares.reference}"
     fact = (
         f"Debiasing with strength {after.strength:g} would change {len(after.rows):,} of the {count:,} labels. "
-        f"{percent(audit.shares.distance or 0.0, 1)} of them would have to change class to match {shares}, "
-        f"{percent(after.shares.distance or 0.0, 1)} after debiasing"
+        f"{percent(audit.shares.distance or 0.0, 1)} of them would have to change class to match "
+        f"{audit.shares.reference}, {percent(after.shares.distance or 0.0, 1)} after debiasing"
     )
-    look = f"Look at the images that change class, shown {where}. If their new labels are better, use debiasing."
-    if audit.predictions.truth is not None and audit.cells is not None:
-        return _by_accuracy(audit, audit.predictions.truth, audit.cells.accuracy, after, fact, look)
+    if audit.cells is not None:
+        return _by_accuracy(audit, audit.cells.accuracy, after, fact)
     chance = chance_of_imbalance(audit.shares)
-    todo = look if chance <= LEVEL else "Keep these labels: they are as even as chance allows."
+    todo = LOOK if chance <= LEVEL else "Keep these labels: they are as even as chance allows."
     return Finding(f"{fact}. These labels are {'un' if chance <= LEVEL else 'not un'}even.", todo, "change", chance)
 
 
-def _by_accuracy(audit: Audit, truth: NDArray[np.int64], before: float, after: Change, fact: str, look: str) -> Finding:
+def _by_accuracy(audit: Audit, before: float, after: Change, fact: str) -> Finding:
     """By true classes: images that become right against images that become wrong."""
-    right, was_right = after.label == truth, audit.predictions.label == truth
+    right, was_right = (one.label == audit.predictions.truth for one in (after, audit.predictions))
     better, worse = int(np.count_nonzero(right & ~was_right)), int(np.count_nonzero(was_right & ~right))
     chance = mcnemar(better, worse)
     fact += (
@@ -285,7 +251,7 @@ def _by_accuracy(audit: Audit, truth: NDArray[np.int64], before: float, after: C
         f"({better:,} more right, {worse:,} more wrong; {told(chance)})."
     )
     if better == worse or chance > LEVEL:
-        return Finding(fact, look, "change", chance)
+        return Finding(fact, LOOK, "change", chance)
     todo = "Keep these labels, or try a smaller --strength: debiasing makes them worse."
     return Finding(fact, "Use debiasing: these labels get better." if better > worse else todo, "change", chance)
 
@@ -298,30 +264,10 @@ def chance_of_imbalance(shares: Shares) -> float:
     return min(1.0, 2 * classes * min(most, at_most(int(shares.counts.min()), total, 1 / classes)))
 
 
-def _threshold(audit: Audit) -> Finding:
-    """What a threshold does, for files without scores of every class, where debiasing cannot be tried."""
-    save = "Save the probabilities or logits of every class too, to see what debiasing would change."
-    if audit.thresholds is None:
-        fact = "The file has labels only, so what debiasing would change cannot be computed."
-        return Finding(fact, save, "change")
-    strict = next(row for row in audit.thresholds if row.threshold == THRESHOLD)
-    fact = f"A threshold of {THRESHOLD} keeps {strict.kept:,} of {len(audit.predictions):,} images"
-    if strict.kept < audit.enough:  # with fewer images, the number of effective classes falls anyway
-        few = f"{fact}, too few to tell how evenly it keeps {len(audit.classes):,} classes."
-        return Finding(few, save, "thresholds")
-    before, after = audit.shares, strict.shares
-    most = int(after.counts.argmax())
-    was, now = (float(shares.times_even[most]) for shares in (before, after))
-    fact += (
-        f". {_quoted(audit, most)}, the class kept most, has {now:.2f} times an even share of these, and {was:.2f} "
-        "times of all images"
-    )
-    if now <= was or after.effective_classes >= before.effective_classes:
-        return Finding(f"{fact}.", save, "thresholds")
-    kept = drawn_at_least(int(after.counts[most]), strict.kept, int(before.counts[most]), int(before.counts.sum()))
-    chance = min(1.0, len(after.counts) * kept)
-    todo = f"A threshold makes these labels more uneven. {save}" if chance <= LEVEL else save
-    return Finding(f"{fact}; {told(chance)}.", todo, "thresholds", chance)
+def _add_truth(audit: Audit) -> str:
+    """The advice where nothing but even shares is there to compare with."""
+    column = f"Add the true classes of {counted(audit.enough, 'image')} as a column (--column truth=NAME)"
+    return f"{column}: they show whether this is a bias."
 
 
 def _if_even(chance: float) -> str:
@@ -339,6 +285,4 @@ def _known(audit: Audit, form: str) -> str:
 
 
 def _quoted(audit: Audit, number: int) -> str:
-    """The name of a class, not too long."""
-    name = audit.classes[number]
-    return f"'{name if len(name) <= 60 else name[:59] + '…'}'"
+    return f"'{short_name(audit.classes[number])}'"

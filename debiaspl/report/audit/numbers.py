@@ -7,19 +7,11 @@ import numpy as np
 
 from debiaspl._measures import Cells
 from debiaspl.predictions import Predictions
-from debiaspl.report.audit.change import Change, change
-from debiaspl.report.audit.measures import (
-    Above,
-    Calibration,
-    Shares,
-    above_thresholds,
-    calibration,
-    shares_of,
-)
+from debiaspl.report.audit.measures import Change, Shares, above_thresholds, calibration, change, shares_of
 
 STRENGTH = 0.5
 ENOUGH, ENOUGH_PER_CLASS = 100, 10
-"""The numbers of images, and of images per class, that shares of a part are reported for."""
+"""The numbers of images, and of images per class, whose true classes speak for all images."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,11 +20,11 @@ class Audit:
 
     predictions: Predictions
     shares: Shares
-    thresholds: list[Above] | None
+    thresholds: list[dict[str, Any]] | None
     """Needs a confidence."""
     cells: Cells | None
     """Predictions against the true classes, of the images that have one. Needs the truth."""
-    calibration: Calibration | None
+    calibration: dict[str, Any] | None
     """Needs the truth and a confidence."""
     change: Change | None
     """Needs probabilities or logits."""
@@ -43,13 +35,13 @@ class Audit:
 
     @property
     def enough(self) -> int:
-        """How many images a part must have for its shares to be reported."""
-        return max(ENOUGH, ENOUGH_PER_CLASS * len(self.classes))
+        """How many images must have a known class for findings about all of them."""
+        return min(len(self.predictions), max(ENOUGH, ENOUGH_PER_CLASS * len(self.classes)))
 
     @property
-    def few_known(self) -> bool:
-        """Whether true classes are known for some images, but too few to represent all."""
-        return self.cells is not None and self.cells.images < min(len(self.predictions), self.enough)
+    def truth(self) -> Cells | None:
+        """``cells``, if enough images have a known class: a few would hide what all predictions show."""
+        return self.cells if self.cells is not None and self.cells.images >= self.enough else None
 
     def to_json(self) -> dict[str, Any]:
         """The numbers, by name; docs/audit.md says what each is."""
@@ -62,7 +54,7 @@ class Audit:
             "never_predicted": self._names(self.shares.never),
         }
         if self.thresholds is not None:
-            numbers["thresholds"] = [row.to_json() for row in self.thresholds]
+            numbers["thresholds"] = self.thresholds
         if self.cells is not None:
             numbers |= {
                 "truth_known": self.cells.images,
@@ -73,7 +65,7 @@ class Audit:
                 "confusion": self.cells.to_json(),
             }
         if self.calibration is not None:
-            numbers["calibration_error"] = self.calibration.error
+            numbers["calibration_error"] = self.calibration["error"]
         if self.change is not None:
             after = self.change.shares
             names = {"counts": self._by_class(after.counts.tolist()), "never_predicted": self._names(after.never)}

@@ -1,24 +1,15 @@
 """The audit as one page: the values that the page's script draws."""
 
-from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from debiaspl._measures import Cells
-from debiaspl.report.audit.change import Change
 from debiaspl.report.audit.findings import UNCERTAIN, favoured, findings
+from debiaspl.report.audit.measures import Change
 from debiaspl.report.audit.numbers import Audit
-from debiaspl.report.pages import (
-    MOST_CLASSES,
-    Find,
-    build_page,
-    confusion_order,
-    matrix_of,
-    short_name,
-    thumbnails,
-)
+from debiaspl.report.pages import MOST_CLASSES, Find, build_page, confusion_order, matrix_of, short_name, thumbnails
 
 MOST_PAIRS = 500
 """Rows of a table of confusions or moves; rarer ones are left out."""
@@ -32,7 +23,6 @@ def audit_page(audit: Audit, command: str = "", find: Find | None = None) -> str
 
 
 def audit_values(audit: Audit, command: str = "", find: Find | None = None) -> dict[str, Any]:
-    """All that the page shows."""
     shown = _picks(audit)
     # Each once, the most useful first.
     names = dict.fromkeys(one["name"] for part in ("uncertain", "changed", "mistaken") for one in shown[part])
@@ -43,9 +33,9 @@ def audit_values(audit: Audit, command: str = "", find: Find | None = None) -> d
         "findings": [vars(finding) for finding in findings(audit)],
         "facts": _facts(audit),
         "classes": _classes(audit),
-        "thresholds": audit.thresholds and [row.to_json() for row in audit.thresholds],
+        "thresholds": audit.thresholds,
         "confusion": audit.cells and _confusion(audit.cells),
-        "calibration": audit.calibration and asdict(audit.calibration),
+        "calibration": audit.calibration,
         "change": audit.change and _change(audit.change),
         "picks": shown,
         "pictures": {} if find is None else thumbnails(names, find),
@@ -62,7 +52,6 @@ def _facts(audit: Audit) -> dict[str, Any]:
 
 
 def _classes(audit: Audit) -> dict[str, Any]:
-    """Columns of the table of classes."""
     counts, confidence = audit.shares.counts, audit.predictions.confidence
     columns: dict[str, list[Any]] = {
         "name": [short_name(name) for name in audit.classes],
@@ -113,7 +102,6 @@ def _picks(audit: Audit) -> dict[str, Any]:
 
 
 def _image(audit: Audit, row: int) -> dict[str, Any]:
-    """One image: its name, prediction and truth."""
     found, after = audit.predictions, audit.change
     return {
         "name": found.name(row),

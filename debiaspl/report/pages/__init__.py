@@ -37,11 +37,8 @@ Find = Callable[[str], "Image.Image | None"]
 
 
 def build_page(title: str, values: dict[str, Any]) -> str:
-    """The page for these values. It works offline.
-
-    The security policy lets the browser run only this script, by its digest: if the name of a class or a file were ever
-    read as HTML, it could still do nothing.
-    """
+    """The page for these values. Its security policy lets the browser run only this script, by its digest: if the name
+    of a class or a file were ever read as HTML, it could still do nothing."""
     style, script = _part("style.css"), _script()
     policy = (
         f"default-src 'none'; script-src '{_digest(script)}'; style-src '{_digest(style)}'; img-src data:; "
@@ -73,7 +70,6 @@ def embedded(values: Any) -> str:
 
 
 def short_name(name: str) -> str:
-    """A name, cut if it is long."""
     return name if len(name) <= LONGEST_NAME else name[: LONGEST_NAME - 1] + "…"
 
 
@@ -172,34 +168,5 @@ def images_in(folder: Path, side: int = SIDE, linked: bool = False) -> Find:
             return open_image(path, (side, side))
         except (BadImage, OSError, ValueError):  # a name with a zero byte is a ValueError
             return None
-
-    return find
-
-
-def images_of_run(folder: Path) -> Find | None:
-    """Finds test images of a run by name, if its data are a known set on this machine. Runs are untrusted, so a folder
-    that a run names is not opened; ``--images`` names one."""
-    import torch
-    from PIL import Image
-
-    from debiaspl.data.known import SETS, load
-    from debiaspl.files import parse_json
-
-    try:
-        data = parse_json((folder / "config.json").read_text())["recipe"]["data"]
-        if data not in (*SETS, "digits"):
-            return None
-        test = load(data).test
-    except (OSError, ValueError, KeyError, TypeError, ImportError):
-        return None
-    places = {name: place for place, name in enumerate(test.ids)}
-
-    def find(name: str) -> "Image.Image | None":
-        if name not in places:
-            return None
-        pixels = test.images[torch.tensor([places[name]])][0].cpu().numpy().transpose(1, 2, 0)
-        image = Image.fromarray(np.repeat(pixels, 3, 2) if pixels.shape[2] == 1 else pixels)
-        image.thumbnail((SIDE, SIDE))
-        return image
 
     return find

@@ -18,16 +18,16 @@ const HOW_CHECKED = {
   "cross-check": "Each of these labels was predicted by a model that had not seen it. The final model has learned from all of them and is usually a little better.",
   "held-out": "These labels were kept back: the model has not learned from them.",
   none: "These are the labels it has learned from, as there are no others. This says nothing about other photos.",
+  teacher: "It has learned from labels of its teacher, which may be wrong. This says nothing about other photos.",
 };
 
 function photoCards({ checked, recall, models, why }, used) {
   const share = (value) => `${(100 * value).toFixed(0)} %`;
   const [low, high] = used.interval;
-  const known = checked.kind !== "none";
   return [
     factList([
-      known ? ["right", share(used.right / used.checked), `${write.count(used.right)} of ${write.count(used.checked)} checked labels; for all photos expect ${share(low)} to ${share(high)}`] : ["right", "not known", "no label was left to check with"],
-      known ? ["average over classes", share(recall), "each class counts the same"] : null,
+      checked.known ? ["right", share(used.right / used.checked), `${write.count(used.right)} of ${write.count(used.checked)} checked labels; for all photos expect ${share(low)} to ${share(high)}`] : ["right", "not known", "no label was left to check with"],
+      checked.known ? ["average over classes", share(recall), "each class counts the same"] : null,
     ]),
     paragraph(HOW_CHECKED[checked.kind] || "", checked.note ? ` ${checked.note}` : ""),
     section(
@@ -84,12 +84,12 @@ function photo({ name }, pictures, first, second) {
   return el("li", {}, picture ? el("img", { class: "photo", src: picture, alt: "", width: 96, height: 96, loading: "lazy" }) : null, el("div", {}, el("b", {}, first)), el("div", {}, second), el("div", { class: "soft" }, name));
 }
 
-function nextSection({ next, commands }) {
+function nextSection({ checked, next, commands }) {
   const command = (words, text) => [paragraph(words), el("pre", {}, el("code", {}, text))];
   return section(
     "next",
     "What to do next",
-    next.length ? paragraph("More labels help most for ", el("b", {}, next.map((name) => `'${name}'`).join(" and ")), ".") : paragraph("No checked label is wrong. More labels would show more exactly how good the model is."),
+    next.length ? paragraph("More labels help most for ", el("b", {}, next.map((name) => `'${name}'`).join(" and ")), ".") : paragraph(checked.known ? "No checked label is wrong. More labels would show more exactly how good the model is." : "Labels that it has not learned from would show how good the model is."),
     command("Label the photos that help most, in the browser:", commands.label),
     command("Or write a list of them:", commands.next),
     command("Predict the class of other photos:", commands.predict),

@@ -50,7 +50,7 @@ function runFacts(run, method) {
     run.accuracy === null ? null : ["accuracy", write.share(run.accuracy), `95 %: ${write.share(run.interval[0])} to ${write.share(run.interval[1])}, ${write.count(run.test)} images`],
     run.worst_recall === null ? null : ["worst recall", write.share(run.worst_recall), "of the class least recognised"],
     ["method", method.title, `seed ${run.seed}`],
-    ["steps", write.count(run.step), run.ended ? "all of them" : `of ${write.count(run.steps)}`],
+    ["steps", write.count(run.step || (run.ended ? run.steps : 0)), run.ended ? "all of them" : `of ${write.count(run.steps)}`],
     run.off ? ["pseudo-labels off the shares", write.share(run.off.distance), `in the second half, from ${run.off.reference}`] : null,
     run.off ? ["classes with almost none", write.count(run.off.almost_none), "pseudo-labels, in the second half"] : null,
     run.pseudo_accuracy ? ["pseudo-labels right", write.share(run.pseudo_accuracy), "in the second half"] : null,
@@ -66,14 +66,7 @@ function points(value) {
   return `${signed(value.mean)} (${signed(low)} to ${signed(high)}, p = ${write.number(value.p)})`;
 }
 
-// At the numbers that would be compared, not only at the top of the page.
-function unfairNote(unfair) {
-  if (!unfair.length) return null;
-  const told = unfair.map((words) => el("li", {}, words));
-  return el("div", { class: "warning", role: "note" }, paragraph(el("b", {}, "These runs differ in more than the method"), ", so a difference in accuracy may come from these settings:"), el("ul", {}, told));
-}
-
-function accuracySection({ methods, runs, tints, unfair }) {
+function accuracySection({ methods, runs, tints }) {
   if (runs.length < 2) return null;
   const said = (accuracy) => {
     if (!accuracy) return "not yet";
@@ -97,7 +90,6 @@ function accuracySection({ methods, runs, tints, unfair }) {
   return section(
     "accuracy",
     "Accuracy",
-    unfairNote(unfair),
     el("div", { class: "scroll" }, dataTable("Mean ± standard deviation over seeds; a single run with its 95 % interval. Difference to supervised: paired, of each seed; of six seeds or more with its 95 % interval by Student’s t and the p value of the exact sign-flip test. Worst recall: of the class least recognised, the mean. Off shares: pseudo-labels of the second half that would have to change class to match the true shares, or even ones where those are not known (total variation distance). Almost none: classes with less than a tenth of theirs. Both, and how many labels were right: the mean.", columns, rows)),
     dots.some((row) => row.dots.length) ? chart("Accuracy on the test images; a dot for each seed, with its 95 % interval", dotChart(dots, { step: 14 + 8 * most, axis: "accuracy", write: (value) => write.share(value).replace(".0", ""), label: "Dots: accuracy of each run" }), table) : null,
   );
@@ -148,7 +140,7 @@ function settingsSection({ settings, methods, runs }) {
   const different = settings.different.length ? dataTable("What differs between the methods", names, settings.different) : null;
   const columns = [
     { name: "run", text: true }, { name: "seed", write: write.count }, { name: "seconds", write: write.number }, { name: "device", text: true },
-    { name: "versions", text: true, wrap: true }, { name: "command", text: true, wrap: true, write: (value) => (value ? el("code", {}, value) : "begun from Python") },
+    { name: "versions", text: true, wrap: true }, { name: "command", text: true, wrap: true, write: (value) => (value ? el("code", {}, value) : "not a listed recipe") },
   ];
   const rows = runs.map((run) => [
     run.name, run.seed, run.timing ? run.timing.seconds : run.seconds, run.timing ? run.timing.device : null,

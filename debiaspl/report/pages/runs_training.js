@@ -33,7 +33,6 @@ function trainingChart(values, key, caption, name, how, options) {
 function pseudoSection(values) {
   const parts = [
     trainingChart(values, "pseudo_distance", "Pseudo-labels that would have to change class to match the true shares (even ones where those are not known)", "off the shares", write.share, { low: 0 }),
-    stagesChart(values),
     stripesOf(values, "pseudo", () => "Pseudo-labels"),
   ].filter((part) => part);
   if (!parts.length) return null;
@@ -43,32 +42,6 @@ function pseudoSection(values) {
     paragraph("The labels that the model gave to unlabeled images, where it was confident enough. It learned from these. If the images are balanced, these labels should be too."),
     parts,
   );
-}
-
-function stagesChart({ methods, tints, classes }) {
-  const titles = ["first third", "second third", "last third"];
-  const shown = methods.map((method, place) => ({ ...method, place })).filter((method) => method.stages.some((shares) => shares));
-  if (!shown.length) return null;
-  const top = Math.max(...shown.flatMap((method) => method.stages.flatMap((shares) => shares || [])), 1);
-  const drawn = titles.map((title, stage) => {
-    const series = shown.filter((method) => method.stages[stage]).map((method) => ({
-      name: method.title, colour: tints[method.place], dash: dashOf(method.place, methods),
-      points: method.stages[stage].map((share, rank) => [rank + 1, share]),
-    }));
-    const options = {
-      label: `Lines: sorted shares of the classes in the ${title} of training`, height: 210, empty: "No label was kept.",
-      x: { name: "rank of the class", low: 1, high: Math.max(classes.length, 2), write: write.count },
-      y: { name: "× even share", low: 0, high: top * 1.05, write: write.number }, lines: [{ y: 1, name: "even" }],
-    };
-    return chart(`In the ${title}`, lineChart(series, options));
-  });
-  const columns = [{ name: "rank", write: write.count }, ...shown.flatMap((method) => titles.map((title) => ({ name: `${method.title}, ${title}`, write: write.times })))];
-  const rows = classes.map((_, rank) => [rank + 1, ...shown.flatMap((method) => method.stages.map((shares) => (shares ? shares[rank] : null)))]);
-  return [
-    el("h3", {}, "Shares of the classes among the pseudo-labels, largest first"),
-    el("div", { class: "pair" }, drawn),
-    el("details", {}, el("summary", {}, "The numbers as a table"), dataTable("Shares in times of an even share, mean over seeds", columns, rows)),
-  ];
 }
 
 // One picture a method; which of its seeds is shown can be chosen.
@@ -129,5 +102,5 @@ function trainingSection(values) {
     measured ? trainingChart(onTheWay, "measured", "Accuracy on the test set during training; nothing was selected by it", "accuracy", percent, {}) : null,
     ...losses.map((name) => trainingChart(flat, `loss ${name}`, `Loss: ${name}`, "loss", write.number, { low: 0 })),
   ].filter((part) => part);
-  return parts.length ? section("training", "How training went", el("div", { class: "pair" }, parts)) : section("training", "How training went", paragraph("The log is still empty."));
+  return parts.length ? section("training", "How training went", el("div", { class: "pair" }, parts)) : section("training", "How training went", paragraph(values.runs.every((run) => run.ended) ? "There is no log: a classifier of stored features is fitted at once." : "The log is still empty."));
 }

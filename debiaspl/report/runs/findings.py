@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from debiaspl._measures import EVEN, LEVEL, Finding, told
-from debiaspl.report.over_seeds import MIN_PAIRS, in_brackets
+from debiaspl._over_seeds import MIN_PAIRS, in_brackets
 from debiaspl.report.runs.methods import Method, differences, what_was_tested
 
 FEW = 50
@@ -83,20 +83,21 @@ def _accuracy(best: Method, ended: list[Method], unfair: bool) -> Finding:
                 fact += f" ({told(chances[-1])})"
             elif len(difference["per_seed"]) > 1:
                 fact += f" ({in_brackets(difference)})"
-    alone = (
-        "To compare, train the same recipe with --set correction=none, and again with --set algorithm=supervised added."
-    )
-    if best.is_start:
-        alone = f"Start a run with labels from it: --set start={best.runs[0].folder}"
-    more = "One seed each: where the intervals overlap, the difference may be chance."
-    if found["seeds"] > 1:
-        more = f"A test of the differences needs {MIN_PAIRS} seeds or more."
-        if chances:
-            all_sure = len(chances) == len(others) and max(chances) <= LEVEL
-            more = f"Use {best.title}." if all_sure else "More seeds may make the other differences significant."
-    if unfair:
-        more = "The difference may come from these other settings, not from the method."
-    return Finding(f"{fact}.", more if others else alone, "accuracy")
+    if not others and best.is_start:
+        todo = f"Start a run with labels from it: --set start={best.runs[0].folder}"
+    elif not others:
+        todo = "To compare, train the same recipe with --method fixmatch, and with --method supervised."
+    elif unfair:
+        todo = "The difference may come from these other settings, not from the method."
+    elif found["seeds"] == 1:
+        todo = "One seed each: where the intervals overlap, the difference may be chance."
+    elif not chances:
+        todo = f"A test of the differences needs {MIN_PAIRS} seeds or more."
+    elif len(chances) == len(others) and max(chances) <= LEVEL:
+        todo = f"Use {best.title}."
+    else:
+        todo = "More seeds may make the other differences significant."
+    return Finding(f"{fact}.", todo, "accuracy")
 
 
 def _pseudo_labels(best: Method, ended: list[Method]) -> list[Finding]:
@@ -105,14 +106,11 @@ def _pseudo_labels(best: Method, ended: list[Method]) -> list[Finding]:
     if not measures:
         return []
     shown = []
-    for method in ended:
-        if pseudo := measures.get(method.title):
-            few, several = pseudo["almost_none"], len(method.ended()) > 1
-            count = f"{few:.1f} classes on average" if several else f"{few:.0f} class{'' if few == 1 else 'es'}"
-            classes = f" ({count} with almost none)" if few else ""
-            shown.append(f"{method.title} {100 * pseudo['distance']:.0f} %{classes}")
-    references = dict.fromkeys(pseudo["reference"] for pseudo in measures.values())
-    shares = " or ".join(one if one == EVEN else f"the {one}" for one in references)
+    for title, pseudo in measures.items():
+        few = pseudo["almost_none"]
+        classes = f" ({few:.3g} class{'' if few == 1 else 'es'} with almost none)" if few else ""
+        shown.append(f"{title} {100 * pseudo['distance']:.0f} %{classes}")
+    shares = " or ".join(dict.fromkeys(pseudo["reference"] for pseudo in measures.values()))
     own = measures.get(best.title)
     if own is None:
         todo = f"{best.title}, the best one, does not use pseudo-labels: those of the others do not help yet."

@@ -4,21 +4,20 @@ method, and the command that repeats a run."""
 import json
 import os
 import shlex
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 from textwrap import shorten
 from typing import Any
 
 from debiaspl._measures import EVEN, Cells, pseudo_measures, wilson
+from debiaspl._over_seeds import paired_test, summary
 from debiaspl.algorithms import STARTS
 from debiaspl.data.open import is_known
-from debiaspl.report.over_seeds import paired_test, summary
+from debiaspl.recipes import RECIPES
 from debiaspl.report.runs.record import RunRecord
 from debiaspl.training import Choice, Recipe
 from debiaspl.training.method import method_of
-from debiaspl.training.parts import PARTS
 from debiaspl.training.recipe import DESCRIPTION, with_defaults
 from debiaspl.training.settings import as_text, parse_settings
 
@@ -31,10 +30,6 @@ COMPARED = ("algorithm", "correction", "teacher")
 UNLABELED = ("unlabeled_batch", "strong", "unlabeled images", "first_classifier")
 """Of no use to a method that learns from labels alone."""
 LONGEST = 200
-Origin = Callable[[Recipe], tuple[Recipe, list[str]] | None]
-"""From the recipe of a run to the one of its name and method, and the options of ``debiaspl train`` that choose it."""
-MANY = 3
-"""So many methods with one value are called "all others"."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,24 +167,19 @@ def what_was_tested(results: Mapping[str, Any]) -> str:
 def differences(methods: Sequence[Method]) -> list[str]:
     """What makes a comparison unfair: everything in which the methods differ, such as steps, labels or seeds, except
     algorithm and correction with their settings."""
-    conditions = [(method, _conditions(method)) for method in methods]
-    differing: list[str] = []
-    parts: set[str] = set()
+    conditions = [(method.title, _conditions(method)) for method in methods]
+    differing = []
     for name in dict.fromkeys(name for _, values in conditions for name in values):
-        part = name.partition(".")[0]
         by_value: dict[str, list[str]] = {}
-        for method, values in conditions:
-            if name in values and not (method.supervised and part in UNLABELED):
-                by_value.setdefault(values[name], []).append(method.title)
-        # Parts of different names have different settings: the names say it all.
-        if len(by_value) > 1 and part not in parts:
-            parts |= {name} & set(PARTS)
-            most = max(by_value.values(), key=len)
-            who = ["all others" if len(most) >= MANY and one is most else "; ".join(one) for one in by_value.values()]
-            pairs = zip(by_value, who, strict=True)
-            differing.append(f"{name}: " + " against ".join(f"{shorten(one, LONGEST)} ({of})" for one, of in pairs))
-    repeated = [(method.title, *item) for method in methods for item in _seeds(method).items()]
-    return differing + [f"seed {seed} occurs {count} times ({title})" for title, seed, count in repeated if count > 1]
+        for title, values in conditions:
+            if name in values:
+                by_value.setdefault(values[name], []).append(title)
+        if len(by_value) > 1:
+            each = (f"{shorten(value, LONGEST)} ({'; '.join(titles)})" for value, titles in by_value.items())
+            differing.append(f"{name}: {' against '.join(each)}")
+    return differing + [
+        f"a seed occurs twice ({one.title})" for one in methods if len(one._by_seed()) < len(one.ended())
+    ]
 
 
 def place_of(data: str) -> str:
@@ -210,22 +200,20 @@ def _conditions(method: Method) -> dict[str, str]:
         "measured on": {f"{one['test']:,} {what_was_tested(one)}" for one in results},
         "evaluated": {str(one["evaluated"]) for one in results if "evaluated" in one},
         "labels of each class": {", ".join(map(str, one["labels"])) for one in results if "labels" in one},
-        "seeds": {", ".join(map(str, sorted(_seeds(method))))},
+        # They decide which images are labeled.
+        "seeds": {", ".join(str(run.recipe.seed) for run in method.runs if run.results is not None)},
     }
     told = {name: " or ".join(sorted(values)) for name, values in measured.items()}
-    return settings | {"data": place_of(recipe.data)} | {name: text for name, text in told.items() if text}
+    conditions = settings | {"data": place_of(recipe.data)} | {name: text for name, text in told.items() if text}
+    unused = UNLABELED if method.supervised else ()
+    return {name: text for name, text in conditions.items() if name.partition(".")[0] not in unused}
 
 
-def _seeds(method: Method) -> Counter[int]:
-    """Seeds, which decide the labeled images, of the runs that have ended."""
-    return Counter(run.recipe.seed for run in method.runs if run.results is not None)
-
-
-def command_of(wanted: Recipe, origin_of: Origin) -> str | None:
+def command_of(wanted: Recipe) -> str | None:
     """``debiaspl train --recipe NAME --set ...``; None if no such command gives exactly this recipe. A run of the demo
     is called after its recipe, with the method and seed behind it."""
     try:
-        origin = origin_of(wanted)
+        origin = RECIPES.origin(wanted)
         if origin is None:
             return None
         base, options = origin

@@ -14,10 +14,8 @@ from debiaspl.report.runs.findings import run_findings
 from debiaspl.report.runs.methods import (
     APART,
     Method,
-    Origin,
     accuracy_interval,
     command_of,
-    differences,
     flat,
     methods_of,
     place_of,
@@ -34,36 +32,29 @@ POINTS = 200
 """Points of a line."""
 STRIPES = 12_000
 """Shares of classes through time that are drawn as stripes: with more classes, fewer times."""
-STAGES = 3
-FROM_RESULTS = (
-    *("accuracy", "evaluated", "worst_recall", "pseudo_accuracy"),
-    *("unlabeled", "test", "versions", "timing"),
-)
+FROM_RESULTS = ("accuracy", "evaluated", "worst_recall", "pseudo_accuracy", "unlabeled", "test", "versions", "timing")
 
-Record = dict[str, Any]
-"""A line of a log."""
+Record = dict[str, Any]  # a line of a log
 
 
-def write_report(folders: Sequence[Path], out: Path, origin_of: Origin, photos: Path | None = None) -> Path:
+def write_report(folders: Sequence[Path], out: Path, photos: Path | None = None) -> Path:
     """Write the report of these runs, ended or not, to ``out``. Some photos are shown if their folder is given."""
-    write_text(out, runs_page([read_run(folder) for folder in folders], origin_of, photos))
+    write_text(out, runs_page([read_run(folder) for folder in folders], photos))
     return out
 
 
-def runs_page(runs: Sequence[RunRecord], origin_of: Origin, photos: Path | None = None) -> str:
+def runs_page(runs: Sequence[RunRecord], photos: Path | None = None) -> str:
     """One self-contained HTML page. That of one run on photos is for the person who took them; the charts of its
-    training are folded. Photos are shown if their folder is given: one that a run names is not opened.
-    """
+    training are folded. Photos are shown if their folder is given: one that a run names is not opened."""
     title = f"Run {runs[0].name}" if len(runs) == 1 else f"{len(runs)} runs"
     if len(runs) == 1 and is_of_photos(runs[0]):
         values = photo_values(runs[0], _class_names(runs), None if photos is None else images_in(photos, PHOTO_SIDE))
-        research = runs_values(compared_runs(runs[0]), origin_of)
+        research = runs_values(compared_runs(runs[0]))
         return build_page(runs[0].name, values | {"kind": "photos", "research": research})
-    return build_page(title, runs_values(runs, origin_of))
+    return build_page(title, runs_values(runs))
 
 
-def runs_values(runs: Sequence[RunRecord], origin_of: Origin) -> dict[str, Any]:
-    """All that the page shows."""
+def runs_values(runs: Sequence[RunRecord]) -> dict[str, Any]:
     names = _class_names(runs)
     methods = methods_of(runs)
     data = {
@@ -76,12 +67,9 @@ def runs_values(runs: Sequence[RunRecord], origin_of: Origin) -> dict[str, Any]:
         "about": runs[0].recipe.about,
         "classes": [short_name(name) for name in names],
         "findings": [vars(finding) for finding in run_findings(methods, names)],
-        "unfair": differences(methods),
         "same_data": len(data) < 2,
         "methods": [_method(method, methods) for method in methods],
-        "runs": [
-            _run(run, place, len(names), origin_of) for place, method in enumerate(methods) for run in method.runs
-        ],
+        "runs": [_run(run, place, len(names)) for place, method in enumerate(methods) for run in method.runs],
         **_confusions([method for method in methods if method.ended()]),
         "settings": _settings(methods),
     }
@@ -111,11 +99,10 @@ def _method(method: Method, methods: Sequence[Method]) -> dict[str, Any]:
         "off": method.pseudo(),
         "pseudo_accuracy": method.mean("pseudo_accuracy"),
         "recall": recalls.mean(0).tolist() if len(recalls) else None,
-        "stages": mean_stages([stages(run.log) for run in method.runs]),
     }
 
 
-def _run(run: RunRecord, method: int, classes: int, origin_of: Origin) -> dict[str, Any]:
+def _run(run: RunRecord, method: int, classes: int) -> dict[str, Any]:
     results = run.results or {}
     return {
         "name": run.name,
@@ -131,7 +118,7 @@ def _run(run: RunRecord, method: int, classes: int, origin_of: Origin) -> dict[s
         "tested": what_was_tested(results),
         "data": run.recipe.data,
         "seconds": run.log[-1]["seconds"] if run.log else None,
-        "command": command_of(run.recipe, origin_of),
+        "command": command_of(run.recipe),
         "curves": curves(run.log),
         "pseudo": stripes(run.log, classes, "pseudo_labels") if classes else None,
         "prior": stripes(run.log, classes, "prior") if classes else None,
@@ -149,7 +136,6 @@ def _confusions(ended: Sequence[Method]) -> dict[str, Any]:
 
 
 def _settings(methods: Sequence[Method]) -> dict[str, Any]:
-    """Settings that all methods share, and those that differ."""
     by_method = [{k: v for k, v in flat(method.runs[0].recipe).items() if k not in APART} for method in methods]
     names = dict.fromkeys(name for settings in by_method for name in settings)
     rows = {name: [setting_text(settings.get(name)) for settings in by_method] for name in names}
@@ -169,6 +155,8 @@ def curves(log: Sequence[Record]) -> dict[str, Any]:
     """Numbers during training, a list per name, None where a value is missing."""
     parts = windows(log, POINTS)
     names = list(dict.fromkeys(name for record in log for name in record["losses"]))
+    measured = [part[-1] for part in windows([record for record in log if "health" in record], POINTS)]
+    health = {name: [record["health"].get(name) for record in measured] for name in ("rank", "spread")}
     return {
         "step": [part[-1]["step"] for part in parts],
         "losses": {name: [_mean([record["losses"].get(name) for record in part]) for part in parts] for name in names},
@@ -178,58 +166,25 @@ def curves(log: Sequence[Record]) -> dict[str, Any]:
             for name in ("kept", "pseudo_distance", "distance")
         },
         "measured": [[record["step"], record["accuracy"]] for record in log if "accuracy" in record],
-        "health": _health([record for record in log if "health" in record]),
+        "health": {"step": [record["step"] for record in measured], **health} if measured else None,
     }
 
 
-def _health(log: Sequence[Record]) -> dict[str, list[Any]] | None:
-    """Measures of the features, a list per measure; None where not measured."""
-    parts = [part[-1] for part in windows(log, POINTS)]
-    measures = {name: [record["health"].get(name) for record in parts] for name in ("rank", "spread")}
-    return {"step": [record["step"] for record in parts], **measures} if parts else None
-
-
-def _pseudo_shares(part: Sequence[Record]) -> Any:
-    """Pseudo-labels of these lines, class by class, in times of an even share; None if there were none."""
-    vectors = [record["pseudo_labels"] for record in part if "pseudo_labels" in record]
-    total = np.asarray(vectors, np.int64).sum(0) if vectors else np.zeros(1, np.int64)
-    return total * len(total) / total.sum() if total.any() else None
-
-
 def stripes(log: Sequence[Record], classes: int, of: str) -> dict[str, Any] | None:
-    """Shares of all classes through time, in times of an even share.
-
-    ``of`` is ``pseudo_labels``, or ``prior``, for which a run without one gives its mean prediction.
-    """
+    """Shares of all classes through time, in times of an even share: of ``pseudo_labels``, or of the ``prior``, for
+    which a run without one gives its mean prediction."""
     most = int(np.clip(STRIPES // classes, 8, 120))
     steps, values = [], []
     for part in windows(log, most):
         if of == "pseudo_labels":
-            times_even = _pseudo_shares(part)
+            counts = np.sum([record[of] for record in part if of in record], axis=0, dtype=np.int64)
+            shares = counts / counts.sum() if counts.any() else None
         else:
-            prior = part[-1].get("prior") or part[-1].get("marginal")
-            times_even = None if prior is None else np.asarray(prior) * classes
-        if times_even is not None:
+            shares = part[-1].get("prior") or part[-1].get("marginal")
+        if shares is not None:
             steps.append(part[-1]["step"])
-            values.append(times_even.tolist())
+            values.append((np.asarray(shares) * classes).tolist())
     return {"step": steps, "times_even": values} if values else None
-
-
-def stages(log: Sequence[Record]) -> list[list[float] | None]:
-    """The paper's figure: in each third of training, the pseudo-labels' shares, largest first, in times of even."""
-    end = log[-1]["step"] if log else 0
-    found: list[list[float] | None] = []
-    for stage in range(STAGES):
-        part = [record for record in log if stage * end < STAGES * record["step"] <= (stage + 1) * end]
-        shares = _pseudo_shares(part)
-        found.append(None if shares is None else sorted(shares.tolist(), reverse=True))
-    return found
-
-
-def mean_stages(runs: Sequence[list[list[float] | None]]) -> list[list[float] | None]:
-    """Over the seeds of a method, place by place."""
-    stages = [[shares for run in runs if (shares := run[stage]) is not None] for stage in range(STAGES)]
-    return [np.mean(values, 0).tolist() if values else None for values in stages]
 
 
 def _right(part: Sequence[Record]) -> float | None:

@@ -13,12 +13,12 @@ import numpy as np
 from debiaspl._measures import Cells, unlike
 from debiaspl.data import DataError
 from debiaspl.data.text import csv_rows
+from debiaspl.deploy.labeled import TEACHER, UNCHECKED
 from debiaspl.deploy.saved import chosen_folder
 from debiaspl.deploy.shares import unlike_labels
 from debiaspl.features.crosscheck import GRAPH
 from debiaspl.files import unguarded
 from debiaspl.report.pages import Find, short_name, thumbnails
-from debiaspl.report.runs.methods import flat
 from debiaspl.report.runs.record import RunRecord, read_run
 from debiaspl.training.method import method_of
 
@@ -53,23 +53,24 @@ class Model:
 
 def is_of_photos(run: RunRecord) -> bool:
     """Whether the run was trained on photos with labels, and has ended."""
-    return run.results is not None and isinstance(run.results.get("check"), dict) and "confusion" in run.results
+    results = run.results or {}
+    return isinstance(results.get("check"), dict) and "confusion" in results
 
 
 def compared_runs(run: RunRecord) -> list[RunRecord]:
     """The runs that this one was compared with, and, last, itself."""
-    supervised = _ended(run.folder / SUPERVISED)
-    return [run] if supervised is None else [supervised, run]
+    return [*_ended(run.folder / SUPERVISED), run]
 
 
-def _ended(folder: Path) -> RunRecord | None:
-    run = read_run(folder) if (folder / "config.json").exists() else None
-    return None if run is None or run.results is None else run
+def _ended(folder: Path) -> list[RunRecord]:
+    runs = [read_run(folder)] if (folder / "config.json").exists() else []
+    return [run for run in runs if run.results is not None]
 
 
 def photo_values(run: RunRecord, classes: list[str], find: Find | None = None) -> dict[str, Any]:
     """What the page of a run on photos shows. ``find`` finds a photo by its name, if photos are available."""
-    results, check = run.results or {}, (run.results or {}).get("check", {})
+    results = run.results or {}
+    check = results["check"]
     models = _models(run, check)
     used = next((model for model in models if model.used), models[-1])
     rows = _predictions(run.folder)
@@ -81,23 +82,25 @@ def photo_values(run: RunRecord, classes: list[str], find: Find | None = None) -
     names = dict.fromkeys([name for name, *_ in doubts] + [name for name, *_ in unsure])
     labels, predicted = results.get("labels", []), Counter(label for _, label, _ in rows)
     shares = _shares(results, len(classes))
-    # Labels that are spread over the classes unlike the photos do not measure the accuracy on these.
-    note = UNLIKE if unlike(labels, [predicted[name] for name in classes]) else ""
+    known = check.get("kind") not in UNCHECKED
+    uneven = unlike(labels, [predicted[name] for name in classes])
     return {
         "name": run.name,
         "photos": len(rows),
         "labels": sum(labels),
-        "checked": {"kind": check.get("kind"), "note": note},
+        "checked": {"kind": check.get("kind"), "known": known, "note": UNLIKE if uneven and known else ""},
         "recall": fmean(share for share in used.cells.recall if share is not None),
         "models": [model.to_json() for model in models],
         "why": _why(models, used, bool(check.get("folds"))),
         "classes": _classes(used.cells, classes, labels, predicted if rows else None, shares),
         "unlike_labels": unlike_labels(shares, list(map(short_name, classes))) if shares else "",
-        "mistakes": [_picture(name, other, label=label, **more) for name, label, other, more in doubts],
-        "unsure": [_picture(name, label, confidence=confidence) for name, label, confidence in unsure],
+        "mistakes": [
+            {"name": name, "predicted": short_name(other), "label": label} | more for name, label, other, more in doubts
+        ],
+        "unsure": [{"name": name, "predicted": short_name(label), "confidence": sure} for name, label, sure in unsure],
         "pictures": {} if find is None else thumbnails(names, find),
-        "next": _next(used.cells, classes, labels),
-        "commands": _commands(run),
+        "next": _next(used.cells, classes, labels) if known else [],
+        "commands": _commands(run, check.get("kind") == TEACHER),
     }
 
 
@@ -113,13 +116,13 @@ def _models(run: RunRecord, check: Mapping[str, Any]) -> list[Model]:
     if candidates and len(candidates) == len(told or ()):
         return candidates
     runs, chosen = compared_runs(run), chosen_folder(run.folder)
-    if (frozen := _ended(run.folder / FROZEN)) is not None:
-        runs.insert(-1, frozen)
+    runs[-1:-1] = _ended(run.folder / FROZEN)
     names = [*(one.folder.name for one in runs[:-1]), method_of(run.recipe)]
-    pairs = [
-        (name, one.folder == chosen, (one.results or {})["confusion"]) for name, one in zip(names, runs, strict=True)
+    return [
+        Model(name, cells, one.folder == chosen)
+        for name, one in zip(names, runs, strict=True)
+        if (cells := _cells((one.results or {})["confusion"], size))
     ]
-    return [Model(name, cells, used) for name, used, confusion in pairs if (cells := _cells(confusion, size))]
 
 
 def _cells(confusion: Any, size: int) -> Cells | None:
@@ -167,7 +170,7 @@ def _are_shares(values: Any, size: int) -> bool:
 def _why(models: list[Model], used: Model, checked: bool) -> str:
     """Why this model is used, in a sentence."""
     if len(models) == 1:
-        return "No other model was trained."
+        return "No other model is compared here."
     # That was measured with frozen encoders, where the graph is compared too.
     measured = any(model.name == GRAPH for model in models)
     best = "It was the best on average over many sets of photos" if measured else "It learned from all photos"
@@ -187,23 +190,20 @@ def _classes(
     predicted: Mapping[str, int] | None,
     shares: Mapping[str, list[float]],
 ) -> list[dict[str, Any]]:
-    """Each class: labels, how many of the checked ones are right, photos predicted, and what it is mistaken for; its
-    shares, if they are known."""
+    """A row for each class; with its shares, if they are known."""
     right, checked, taken = cells.right.tolist(), cells.of_true.tolist(), cells.taken_for()
-    rows = []
-    for number, name in enumerate(classes):
-        rows.append(
-            {
-                "name": short_name(name),
-                "labels": labels[number] if len(labels) == len(classes) else None,
-                "right": right[number],
-                "checked": checked[number],
-                "photos": None if predicted is None else predicted.get(name, 0),
-                "taken_for": short_name(classes[taken[number][0]]) if number in taken else None,
-                **({"shares": {name: values[number] for name, values in shares.items()}} if shares else {}),
-            }
-        )
-    return rows
+    return [
+        {
+            "name": short_name(name),
+            "labels": labels[number] if len(labels) == len(classes) else None,
+            "right": right[number],
+            "checked": checked[number],
+            "photos": None if predicted is None else predicted.get(name, 0),
+            "taken_for": short_name(classes[taken[number][0]]) if number in taken else None,
+            **({"shares": {key: values[number] for key, values in shares.items()}} if shares else {}),
+        }
+        for number, name in enumerate(classes)
+    ]
 
 
 def _next(cells: Cells, classes: list[str], labels: list[int]) -> list[str]:
@@ -215,20 +215,15 @@ def _next(cells: Cells, classes: list[str], labels: list[int]) -> list[str]:
     return [short_name(classes[number]) for number in order[:2] if recall[number] < 1]
 
 
-def _commands(run: RunRecord) -> dict[str, str]:
-    photos, folder, settings = run.recipe.data, str(run.folder), flat(run.recipe)
-    # Further labels go where the others are.
-    table = settings.get("protocol.table")
-    more = ["--out", str(table)] if table else []
+def _commands(run: RunRecord, by_teacher: bool) -> dict[str, str]:
+    photos, folder, settings = run.recipe.data, str(run.folder), run.recipe.protocol.settings
+    # Further labels go where the others are; not among those of a teacher.
+    more = ["--out", str(settings["table"])] if settings.get("table") and not by_teacher else []
     for role in ("file", "label"):
-        if name := settings.get(f"protocol.{role}_column"):
+        if name := settings.get(f"{role}_column"):
             more += ["--column", f"{role}={name}"]
     return {
         "label": shlex.join(["debiaspl", "label", photos, "--run", folder, *more]),
         "next": shlex.join(["debiaspl", "next", folder, photos, "--out", "next.csv"]),
         "predict": f"{shlex.join(['debiaspl', 'predict', folder])} PHOTOS --out predicted.csv",
     }
-
-
-def _picture(name: str, predicted: str, **more: Any) -> dict[str, Any]:
-    return {"name": name, "predicted": short_name(predicted)} | more

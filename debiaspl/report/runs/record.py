@@ -1,7 +1,4 @@
-"""A run as its folder tells it, whether it has ended or not. Nothing is written.
-
-Its files are checked for what a report needs.
-"""
+"""A run as its folder tells it, whether it has ended or not. Its files are checked for what a report needs."""
 
 import json
 import math
@@ -55,7 +52,6 @@ class RunRecord:
 
 
 def read_run(folder: Path) -> RunRecord:
-    """Read the folder of a run."""
     if not (folder / "config.json").exists():
         raise RunError(f"{folder} is not a run of debiaspl: it has no config.json.")
     run = Run(folder)
@@ -79,8 +75,6 @@ def _plain_errors(path: Path) -> Iterator[None]:
     """Turn errors into messages with the name of the file."""
     try:
         yield
-    except OSError as error:
-        raise RunError(f"{path} cannot be read: {error.strerror or error}.") from error
     except ValueError as error:
         raise RunError(f"{path} is damaged or of another version: {error}. Restore it, or train again.") from error
 
@@ -145,7 +139,6 @@ def _check_results(results: Any) -> None:
 
 
 def _refuse_not_finite(values: Any, what: str) -> None:
-    """Refuse numbers that JSON cannot hold."""
     try:
         json.dumps(values, allow_nan=False)
     except ValueError:

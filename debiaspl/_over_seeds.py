@@ -1,5 +1,4 @@
-"""Means over the seeds of a method, and paired differences to another method: each seed, or Student's t interval of
-the mean and the exact sign-flip test."""
+"""Means over the seeds of a method, and paired differences to another method with their interval and test."""
 
 import math
 import statistics
@@ -13,10 +12,8 @@ MIN_PAIRS = 6
 
 
 def paired_test(differences: Sequence[float], finest: float = 0.0) -> dict[str, Any]:
-    """How many are above 0, their interval and the p value of the sign-flip test; None for fewer than six pairs.
-
-    ``finest`` is the resolution of the differences, for the interval.
-    """
+    """How many are above 0, their interval (see ``finest`` there) and the p value of the sign-flip test; None for fewer
+    than six pairs."""
     enough = len(differences) >= MIN_PAIRS
     return {
         "better_on": sum(value > 0 for value in differences),

@@ -6,10 +6,7 @@ from functools import cached_property
 from typing import Any
 
 from debiaspl._measures import EVEN, TRUE, pseudo_measures
-from debiaspl.report.over_seeds import MIN_PAIRS, in_brackets, markdown, paired_test, summary
-
-Table = list[tuple[str, ...]]
-"""A header and rows."""
+from debiaspl._over_seeds import MIN_PAIRS, in_brackets, markdown, paired_test, summary
 
 
 @dataclass(frozen=True)
@@ -41,18 +38,19 @@ class Comparison:
             }
         return methods
 
-    def short(self) -> Table:
-        """The columns that fit a terminal."""
-        return [(row[0], *row[2:4], *row[6:8]) for row in self.whole()]
+    def short(self) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+        """The header and the rows of the columns that fit a terminal."""
+        header, *rows = ((row[0], *row[2:4], *row[6:8]) for row in self.whole())
+        return header, rows
 
-    def whole(self) -> Table:
-        """Means over seeds, with the standard deviation where useful."""
+    def whole(self) -> list[tuple[str, ...]]:
+        """A header and rows: means over seeds, with the standard deviation where useful."""
         shown = "95 % t, p" if len(self.seeds) >= MIN_PAIRS else "each seed"
         against = f"- {self.baseline} ({shown})", "worst seed", "better on"
         measures = [one for runs in self.results.values() for one in map(pseudo_measures, runs) if one]
         shares = EVEN if any(one["reference"] == EVEN for one in measures) else TRUE
         last = "worst class %", f"off {shares} %", "almost none"
-        lines: Table = [("method", "seeds", "accuracy %", *against, *last)]
+        lines: list[tuple[str, ...]] = [("method", "seeds", "accuracy %", *against, *last)]
         for name, numbers in self._methods.items():
             difference, off = numbers["difference"], numbers["pseudo_distance"]
             paired = "", "", ""
@@ -87,18 +85,11 @@ class Comparison:
 
     def finding(self, method: str) -> str:
         """One sentence that compares a method with the baseline over the seeds."""
-        difference = self._methods[method]["difference"]
-        mean, better, count = 100 * difference["mean"], difference["better_on"], len(self.seeds)
-        if count == 1:
-            return f"One seed: {method} {mean:+.1f} points against {self.baseline}. One seed is not enough; try more."
+        difference, count = self._methods[method]["difference"], len(self.seeds)
         interval = "" if difference["interval"] is None else "95 % interval "
-        average = f"{mean:+.1f} points on average ({interval}{in_brackets(difference)})"
-        if better == count:
-            return f"{method} was better than {self.baseline} on all {count} seeds: {average}."
-        counts = f"better than {self.baseline} on {better} of {count} seeds, equal on {difference['per_seed'].count(0)}"
-        if mean > 0:
-            return f"{method} was {counts}: {average}."
-        return f"{method} was not better than {self.baseline} here: {average}; {counts}."
+        each = f" ({interval}{in_brackets(difference)})" if count > 1 else "; one seed is not enough, try more"
+        better = f"better than {self.baseline} on {difference['better_on']} of {count} seed{'s' * (count > 1)}"
+        return f"{method} was {better}: {100 * difference['mean']:+.1f} points on average{each}."
 
     def to_markdown(self) -> str:
         return markdown(self.whole()) + "".join(f"\n{note}\n" for note in self.notes())
