@@ -1,10 +1,10 @@
 """Features by parts: whoever computes them, in whatever order, however often killed, the files have the same bytes."""
 
 import json
-import os
 import signal
-import sys
 import time
+from multiprocessing import get_context
+from pathlib import Path
 
 import pytest
 import torch
@@ -16,22 +16,17 @@ from debiaspl.encoders import encoding, features_of
 from debiaspl.encoders.encoding import Encoding
 from tests.data.photos import write_shards
 from tests.encoders.test_feature_folder import Flat, add, filled, opened
-from tests.processes import started
 from tests.typed import done
 
-PROGRAM = """
-import sys, time
-from pathlib import Path
-from debiaspl.data import manifest
-from debiaspl.encoders import encoding
-from tests.encoders.test_feature_folder import Flat, opened
-manifest.ROWS, encoding.BATCH, encoding.SECONDS = 5, {"cpu": 2}, 0.0
-class Slow(Flat):
-    def features(self, images):
-        time.sleep(0.05)
-        return super().features(images)
-encoding.Encoding(opened(Path(sys.argv[1])), Slow(), Path(sys.argv[2])).run((int(sys.argv[3]), 4))
-"""
+
+def encode_slowly(photos: Path, folder: Path, number: int) -> None:
+    class Slow(Flat):
+        def features(self, images):
+            time.sleep(0.05)
+            return super().features(images)
+
+    manifest.ROWS, encoding.BATCH, encoding.SECONDS = 5, {"cpu": 2}, 0.0
+    Encoding(opened(photos), Slow(), folder).run((number, 4))
 
 
 @pytest.fixture
@@ -51,20 +46,23 @@ def contents(folder):
 @pytest.mark.slow
 def test_four_processes_one_of_them_killed_twice(photos, tmp_path, monkeypatch):
     def part(number):
-        return started([sys.executable, "-c", PROGRAM, str(photos), str(tmp_path / "parts"), str(number)], stderr=-1)
+        process = get_context("forkserver").Process(
+            target=encode_slowly, args=(photos, tmp_path / "parts", number), daemon=True
+        )
+        process.start()
+        return process
 
     for _ in range(2):
-        with part(0) as process:
-            before = set((tmp_path / "parts").glob("*/[!.]*"))
-            while len(set((tmp_path / "parts").glob("*/[!.]*")) - before) < 2 and process.poll() is None:
-                time.sleep(0.01)
-            os.kill(process.pid, signal.SIGKILL)
-            assert process.wait() == -signal.SIGKILL
+        process, before = part(0), set((tmp_path / "parts").glob("*/[!.]*"))
+        while len(set((tmp_path / "parts").glob("*/[!.]*")) - before) < 2 and process.is_alive():
+            time.sleep(0.01)
+        process.kill()
+        process.join()
+        assert process.exitcode == -signal.SIGKILL
     running = [part(number) for number in (3, 1, 0, 2)]
-    for process in [each.__enter__() for each in running]:
-        assert process.wait(240) == 0, process.stderr.read()
-    for each in running:
-        each.__exit__(None, None, None)
+    for process in running:
+        process.join(240)
+    assert [process.exitcode for process in running] == [0] * 4
     small(monkeypatch)
     Encoding(opened(photos), Flat(), tmp_path / "one").run()
     assert contents(tmp_path / "parts") == contents(tmp_path / "one")

@@ -146,6 +146,8 @@ def test_fine_tuning_begins_with_the_frozen_fit_and_a_stopped_one_goes_on_to_the
     """Stopped in a fold, after its first checkpoint; and the model of the run is as any other."""
     where = "train", place / "photos", "--labels", place / "labels.csv", "--encoder", place / "encoder", "--fine-tune"
     few = "steps=4", "checkpoint_every=2", "labeled_batch=4", "unlabeled_batch=6"
+    for module in ("begin", "run"):
+        monkeypatch.setattr(f"debiaspl.features.{module}.enough_steps", lambda rows: 20)
     asked = *where, "--device", "cpu", *(part for text in few for part in ("--set", text))
     whole, out = tmp_path / "whole", tmp_path / "stopped"
     ran = done(*asked, "--out", whole)
