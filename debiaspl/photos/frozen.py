@@ -83,17 +83,18 @@ def _fitted(
 def _ending(
     candidates: list[Candidate], chosen: Candidate, fitted: Fitted, encoded: EncodedImages, check: Check
 ) -> Ending:
-    images, found = encoded.images, unmeasured(encoded, fitted)
+    images, table, found = encoded.images, encoded.table, unmeasured(encoded, fitted)
     known = (images.labels >= 0).nonzero().flatten()
     predicted = torch.bincount(found.label, minlength=images.num_classes)
-    copies = twins(encoded.table.rows, known, images.labels[known])
+    in_graph = torch.searchsorted(table.chosen, known)
+    copies = [(int(table.chosen[one.row]), one.other) for one in twins(table.rows, in_graph, images.labels[known])]
     more: dict[str, Any] = {
         "check": {
             **check.facts(),
             "predicted": predicted.tolist(),
             "right": sorted(chosen.right_files),
             "mistakes": [list(one) for one in chosen.mistakes],
-            "copies": [[images.ids[one.row], int(images.labels[one.row]), one.other] for one in copies],
+            "copies": [[images.ids[row], int(images.labels[row]), other] for row, other in copies],
             "candidates": [
                 {
                     "name": one.name,

@@ -243,9 +243,15 @@ def test_what_has_no_effect_is_refused(setting, place, tmp_path):
 
 
 def test_a_graph_of_some_photos(place, tmp_path):
-    done(*asked(place, tmp_path / "run", "--fit-on", 12, "--set", "steps=20"))
+    names = [f"{number}.jpg" for number in range(24, 30)]
+    write_labels(tmp_path / "labels.csv", {name: CLASSES[name > "27"] for name in names})
+    photos = shutil.copytree(place / "photos", tmp_path / "photos")
+    shutil.copy(photos / "24.jpg", photos / "29.jpg")
+    where = photos, "--labels", tmp_path / "labels.csv", "--encoder", place / "encoder", "--device", "cpu"
+    done("train", *where, "--out", tmp_path / "run", "--fit-on", 12, "--set", "steps=20")
     results = results_of(tmp_path / "run")
     assert (results["graph_rows"], results["recipe"]["fit_on"], results["labels"]) == (12, 12, [3, 3])
+    assert results["check"]["copies"] == [["24.jpg", 0, 1], ["29.jpg", 1, 0]]
     assert len((tmp_path / "run" / "predictions.csv").read_text().splitlines()) == 31
 
 
