@@ -114,11 +114,11 @@ class Encoding:
         """Take what is there; returns the names of the images that no file of the manifest has or will have."""
         self.files, self.left = read_manifest(self.folder.path), set(range(len(self.place)))
         planned: set[str] = set()
-        for number, names in enumerate(self.files):
-            wanted = not self.place.keys().isdisjoint(names)
-            if self.without_photos and not wanted:
-                continue
-            gathered = self.values is not None and wanted
+        others = [self.place.keys().isdisjoint(names) for names in self.files]
+        for number in sorted(range(len(self.files)), key=others.__getitem__):
+            if others[number] and (self.without_photos or not self.left):
+                break
+            names, gathered = self.files[number], self.values is not None and not others[number]
             rows = self.folder.read(number, names, gathered or number % part[1] == part[0])
             self._use(names, rows)
             # A photo that has changed since has its features in a later file.

@@ -14,6 +14,7 @@ from debiaspl.data import manifest
 from debiaspl.data.listing import list_images
 from debiaspl.encoders import encoding, features_of
 from debiaspl.encoders.encoding import Encoding
+from debiaspl.encoders.feature_folder import FeatureFolder
 from tests.data.photos import write_shards
 from tests.encoders.test_feature_folder import Flat, add, filled, opened
 from tests.typed import done
@@ -97,6 +98,16 @@ def test_half_precision(photos, tmp_path):
     encoder = Flat()
     assert torch.equal(features_of(opened(photos), encoder, tmp_path / "half").values, whole.half().float())
     assert encoder.seen == 0
+
+
+def test_files_of_other_photos_are_not_read(photos, tmp_path, monkeypatch):
+    small(monkeypatch)
+    images, read = opened(photos), []
+    values = features_of(images, Flat(), tmp_path).values
+    whole = FeatureFolder.read
+    monkeypatch.setattr(FeatureFolder, "read", lambda self, *how: read.append(how[0]) or whole(self, *how))
+    assert torch.equal(features_of(images.select(range(7, 12)), Flat(), tmp_path).values, values[7:12])
+    assert read == [1, 2]
 
 
 def test_a_large_table_is_a_memory_map_of_the_same_numbers(photos, tmp_path, monkeypatch):
