@@ -57,9 +57,10 @@ def predict_command(
         options.refuse_useless(given, f"{out} is a folder of many tables")
         own, on_ray = options.part_of(part), options.is_on_ray(on)
         with progress_bar("tables", "predicting") as progress:
-            count = predict_parts(
+            count, bad = predict_parts(
                 run, photos, out, own, on_ray, probabilities, features, network, device, progress=progress
             )
+        warn_of_bad(bad, "predicted")
         say(f"part {own[0] + 1} of {own[1]}: {counted(count, 'table')} in {out}")
         return
     if part is not None or on is not None or rank() is not None:

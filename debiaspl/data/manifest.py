@@ -54,11 +54,12 @@ def add_to_manifest(folder: Path, files: Sequence[Names], new: Sequence[str]) ->
     return every
 
 
-def run_on_ray(make: Callable[[], Callable[[int], None]], numbers: Sequence[int]) -> None:
+def run_on_ray(make: Callable[[], Callable[[int], Any]], numbers: Sequence[int]) -> list[Any]:
     """Share files of these numbers among the workers of a Ray cluster: RAY_ADDRESS, or this machine. ``make`` is called
-    in every worker, and what it returns for each number, in one of them. Ray repeats what is lost with a worker."""
+    in every worker, and what it returns for each number, in one of them. Ray repeats what is lost with a worker.
+    Returns, in any order, what was returned for the numbers: values of JSON."""
     if not numbers:
-        return
+        return []
     ray, data = (extra(name, "--on ray needs Ray: pip install 'debiaspl[ray]'.") for name in ("ray", "ray.data"))
     ray.init(ignore_reinit_error=True, log_to_driver=False)
     gpus, cpus = (int(ray.cluster_resources().get(kind, 0)) for kind in ("GPU", "CPU"))
@@ -71,13 +72,12 @@ def run_on_ray(make: Callable[[], Callable[[int], None]], numbers: Sequence[int]
             self.work = make()
 
         def __call__(self, batch: dict[str, Any]) -> dict[str, Any]:
-            for number in batch["item"]:
-                self.work(int(number))
-            return batch
+            return {"made": [json.dumps(self.work(int(number))) for number in batch["item"]]}
 
     every = data.from_items(list(numbers), override_num_blocks=len(numbers))
     how: dict[str, Any] = {"num_gpus": 1} if gpus else {"num_cpus": 1}
-    every.map_batches(Worker, batch_size=1, compute=data.ActorPoolStrategy(size=workers), **how).materialize()
+    made = every.map_batches(Worker, batch_size=1, compute=data.ActorPoolStrategy(size=workers), **how)
+    return [json.loads(row["made"]) for row in made.take_all()]
 
 
 @contextmanager

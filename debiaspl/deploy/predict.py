@@ -43,11 +43,13 @@ def predict_folder(
     progress: Progress = unseen,
     watch: Callable[[list[Prediction]], None] = lambda rows: None,
     features: Path | None = None,
+    may_be_empty: bool = False,
 ) -> Predicted:
     """Predict every image into one table, which is written completely or not at all, batch by batch.
 
     A table that exists is replaced. ``watch`` is called with rows as they are written, ``progress`` with the number of
     images done and the total. ``features`` is a folder of features of the run's encoder, which are not computed again.
+    A table without a row is an error, unless it ``may_be_empty``; it may not where the folder itself is empty.
     """
     write = table_writer(out)
     counts: Counter[str] = Counter()
@@ -67,7 +69,7 @@ def predict_folder(
             bad.update({photos.files[position]: reason for position, reason in seen.skipped.items()})
             done += len(files) + len(seen.skipped)
             progress(done, len(photos.files))
-        if not counts:
+        if not counts and not (may_be_empty and any(photos.root.iterdir())):
             reasons = shown([f"{file} ({reason})" for file, reason in bad.items()])
             raise DataError(f"none of the {len(photos.files)} images in {photos.root} can be read: {reasons}.")
 
@@ -114,8 +116,9 @@ def predict_parts(
     network: str | None = None,
     device: str | None = None,
     progress: Progress = unseen,
-) -> int:
-    """Predict many photos into numbered tables, of a line of the manifest each; returns how many this part has.
+) -> tuple[int, dict[str, str]]:
+    """Predict many photos into numbered tables, of a line of the manifest each; returns how many this part has, and why
+    photos of the new ones have no prediction.
 
     Parts may be killed, repeated, and run anywhere and in any order. ``network`` is the code of the run's own network.
     """
@@ -129,25 +132,24 @@ def predict_parts(
     tables = {number: out / f"{number:05d}.csv" for number in range(part[0], len(files), part[1])}
     left = [number for number, table in tables.items() if not table.exists()]
 
-    def make() -> Callable[[int], None]:
+    def make() -> Callable[[int], dict[str, str]]:
         """A function that writes one table, anywhere. The model is loaded once."""
         model = load_model(run, find_device(device), network)
 
-        def write(number: int) -> None:
+        def write(number: int) -> dict[str, str]:
             names = _these(photos, read_manifest(out)[number])
-            predict_folder(model, names, tables[number], probabilities, features=features)
+            return predict_folder(model, names, tables[number], probabilities, features=features, may_be_empty=True).bad
 
         return write
 
-    if on_ray:
-        run_on_ray(make, left)
-    elif left:
-        write = make()
-        for done, number in enumerate(left, len(tables) - len(left)):
+    bad: dict[str, str] = {}
+    progress(len(tables) - len(left), len(tables))
+    if left:
+        made = run_on_ray(make, left) if on_ray else map(make(), left)
+        for done, reasons in enumerate(made, len(tables) - len(left) + 1):
+            bad |= reasons
             progress(done, len(tables))
-            write(number)
-    progress(len(tables), len(tables))
-    return len(tables)
+    return len(tables), bad
 
 
 def _claim(out: Path, about: dict[str, Any]) -> None:

@@ -21,7 +21,7 @@ from debiaspl.data.open import list_place
 from debiaspl.encoders.encoding import Encoding
 from debiaspl.photos.encoding import PhotoEncoding, file_encoder
 from tests.data.photos import write_folder
-from tests.typed import debiaspl, done
+from tests.typed import done
 
 pytestmark = [pytest.mark.slow(seconds=60), pytest.mark.filterwarnings("ignore")]
 
@@ -96,14 +96,14 @@ def test_a_worker_is_killed(cluster, photos, tmp_path):
 def test_what_was_begun_in_parts_is_finished_on_ray(cluster, photos, tmp_path):
     what = "encode", photos, "--encoder", tmp_path / "encoder", "--device", "cpu", "--out"
     for out, further in (("one", ()), ("both", ("--part", "2/3")), ("both", ("--on", "ray"))):
-        ran = debiaspl(*what, tmp_path / out, *further)
-        assert ran.exit_code == 0, ran.output
+        done(*what, tmp_path / out, *further)
     assert contents(tmp_path / "both") == contents(tmp_path / "one")
     known = "--features", tmp_path / "one", "--encoder", tmp_path / "encoder", "--set", "steps=5"
     done("train", photos, *known, "--out", tmp_path / "run")
+    (photos / "zz.jpg").write_bytes(b"damaged")
     for out, further in (("tables", ()), ("shared", ("--on", "ray"))):
-        ran = debiaspl("predict", tmp_path / "run", photos, "--out", tmp_path / out, "--device", "cpu", *further)
-        assert ran.exit_code == 0, ran.output
+        ran = done("predict", tmp_path / "run", photos, "--out", tmp_path / out, "--device", "cpu", *further)
+        assert "zz.jpg: its content is not" in ran
     tables = [{path.name: path.read_bytes() for path in (tmp_path / out).glob("*.csv")} for out in ("tables", "shared")]
     assert len(tables[0]) == 9
     assert tables[0] == tables[1]

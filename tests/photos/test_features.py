@@ -115,6 +115,16 @@ def test_predictions_by_parts(source, trained, place, tmp_path, monkeypatch):
     refused("predict", trained[1], *what, "--out", tmp_path / "x.csv", "--part", "1/2")
 
 
+def test_parts_go_on_where_new_photos_are_damaged(trained, place, tmp_path, monkeypatch):
+    monkeypatch.setattr(manifest, "ROWS", 7)
+    photos = shutil.copytree(place / "photos", tmp_path / "photos")
+    for name, content in {"03.jpg": b"damaged", "a.jpg": b"damaged", "b.jpg": (photos / "02.jpg").read_bytes()}.items():
+        (photos / name).write_bytes(content)
+        said = done("predict", trained[1], photos, "--out", tmp_path / "parts")
+        assert (f"  {name}: its content is not" in said) == (content == b"damaged")
+    assert [len(rows_of(table)) for table in sorted((tmp_path / "parts").glob("*.csv"))] == [6, 7, 7, 7, 2, 0, 1]
+
+
 def test_the_first_labels_are_chosen_without_a_run_and_train_finds_their_features(place, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     photos, encoder = place / "photos", place / "encoder"
