@@ -21,10 +21,15 @@ def encode_command(
 
     Parts run anywhere and in any order, and go on where they were killed.
     """
+    from debiaspl.data.manifest import encoders_in
     from debiaspl.data.open import list_place
     from debiaspl.photos.encoding import PhotoEncoding
     from debiaspl.training.process import find_device
 
+    if encoders_in(photos) or photos.resolve() == out.resolve():
+        raise ValueError(
+            f"{photos} holds features, or is --out. Expected photos, and another folder for features: --out."
+        )
     own, on_ray = options.part_of(part), options.is_on_ray(on)
     encoding = PhotoEncoding(list_place(photos), encoder, find_device(device).type, out)
     with progress_bar("images", "encoding") as watch:

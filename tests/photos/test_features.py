@@ -89,6 +89,8 @@ def test_compare(alone, tmp_path):
         ("train", "--features", "features", "--labels", "labels.csv", "--method", "moco"),
         ("train", "--recipe", "digits-10", "--features", "features"),
         ("predict", "runs/first", "--out", "x.csv"),
+        ("encode", "features"),
+        ("encode", "photos", "--out", "runs/../photos"),
     ],
 )
 def test_what_is_refused(arguments, place, features, trained, monkeypatch):
