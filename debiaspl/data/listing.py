@@ -23,6 +23,8 @@ _CLUTTER = {"__macosx", "thumbs.db", "desktop.ini", "@eadir"}
 _PARTS = frozenset(
     ("train", "training", "val", "valid", "validation", "dev", "eval", "evaluation", "test", "testing", "holdout")
 )
+_OWN = ("*/about.json", ".features/*/about.json", "*/config.json")
+"""What a folder of features, and one of runs, holds: no class."""
 TABLE = "labels.csv"
 _FOLDER, _IMAGE = "a folder", "an image"
 _LEAVES = "a link that leaves the folder; --follow-links reads it"
@@ -187,7 +189,8 @@ def _from_folders(root: Path, files: Sequence[str], classes: Sequence[str] | Non
         raise DataError(f"{found}. Move them into CLASS/ or {UNLABELED_NAME}/, or add labels.csv: file_name,label.")
     used = {file.split("/")[0] for file in files}
     every = {path.name for path in root.iterdir() if path.is_dir() and not _is_hidden(path.name)}
-    folders = used | (every - set(encoders_in(root)))
+    own = set(encoders_in(root)) | {name for name in every - used if any(map(any, map((root / name).glob, _OWN)))}
+    folders = used | (every - own)
     if classes is None:
         refuse_parts(root, folders, files)
     empty = sorted(name for name in folders - used if not means_no_label(name))

@@ -8,8 +8,8 @@ import torch
 
 pytest.importorskip("transformers")
 
-from debiaspl.data import manifest
-from debiaspl.data.listing import list_images
+from debiaspl.data import DataError, manifest
+from debiaspl.data.listing import list_folder, list_images
 from debiaspl.deploy import load_model
 from debiaspl.deploy.labeled import labeled_files
 from debiaspl.encoders import encoding
@@ -160,6 +160,19 @@ def test_class_folders_are_labels_if_something_is_left(tmp_path):
     (photos / "unlabeled").mkdir()
     (photos / files[0]).rename(photos / "unlabeled" / "new.jpg")
     assert set(labeled_files(None, photos, list_images(photos).files)) == set(files[1:])
+
+
+@pytest.mark.parametrize("own", ["features/KEY/about.json", "runs/.features/KEY/about.json", "runs/x/config.json"])
+def test_what_commands_leave_in_the_folder_of_photos_is_no_class(own, tmp_path):
+    write_folder(tmp_path, per_class=2)
+    classes = list_folder(tmp_path).classes
+    file = tmp_path / own.replace("KEY", 16 * "a")
+    file.parent.mkdir(parents=True)
+    file.write_text("{}")
+    assert list_folder(tmp_path).classes == classes
+    file.rename(file.with_name("another.json"))
+    with pytest.raises(DataError, match="without an image"):
+        list_folder(tmp_path)
 
 
 def test_zeroshot_without_the_photos(place, tmp_path):
