@@ -69,12 +69,14 @@ def run_on_ray(make: Callable[[], Callable[[int], Any]], numbers: Sequence[int])
 
     class Worker:
         def __init__(self) -> None:
+            if os.path.isdir(here):  # paths may be relative
+                os.chdir(here)
             self.work = make()
 
         def __call__(self, batch: dict[str, Any]) -> dict[str, Any]:
             return {"made": [json.dumps(self.work(int(number))) for number in batch["item"]]}
 
-    every = data.from_items(list(numbers), override_num_blocks=len(numbers))
+    here, every = os.getcwd(), data.from_items(list(numbers), override_num_blocks=len(numbers))
     how: dict[str, Any] = {"num_gpus": 1} if gpus else {"num_cpus": 1}
     made = every.map_batches(Worker, batch_size=1, compute=data.ActorPoolStrategy(size=workers), **how)
     return [json.loads(row["made"]) for row in made.take_all()]

@@ -93,16 +93,17 @@ def test_a_worker_is_killed(cluster, photos, tmp_path):
     assert contents(tmp_path / "ray") == contents(tmp_path / "one")
 
 
-def test_what_was_begun_in_parts_is_finished_on_ray(cluster, photos, tmp_path):
-    what = "encode", photos, "--encoder", tmp_path / "encoder", "--device", "cpu", "--out"
+def test_what_was_begun_in_parts_is_finished_on_ray(cluster, photos, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # the workers began elsewhere
+    what = "encode", "photos", "--encoder", "encoder", "--device", "cpu", "--out"
     for out, further in (("one", ()), ("both", ("--part", "2/3")), ("both", ("--on", "ray"))):
-        done(*what, tmp_path / out, *further)
+        done(*what, out, *further)
     assert contents(tmp_path / "both") == contents(tmp_path / "one")
     known = "--features", tmp_path / "one", "--encoder", tmp_path / "encoder", "--set", "steps=5"
     done("train", photos, *known, "--out", tmp_path / "run")
     (photos / "zz.jpg").write_bytes(b"damaged")
     for out, further in (("tables", ()), ("shared", ("--on", "ray"))):
-        ran = done("predict", tmp_path / "run", photos, "--out", tmp_path / out, "--device", "cpu", *further)
+        ran = done("predict", "run", "photos", "--out", out, "--device", "cpu", *further)
         assert "zz.jpg: its content is not" in ran
     tables = [{path.name: path.read_bytes() for path in (tmp_path / out).glob("*.csv")} for out in ("tables", "shared")]
     assert len(tables[0]) == 9
