@@ -133,6 +133,9 @@ def test_equally_many_labels_of_uneven_photos_are_noted(tmp_path):
     rows = ["file_name,label,confidence,truth", *(f"{n}.png,{CLASSES[n % 11 == 0]},0.9," for n in range(60))]
     (run / "predictions.csv").write_text("\n".join(rows))
     assert "unevenly" in photo_values(read_run(run), CLASSES)["checked"]["note"]
+    results |= {"shares": {**SHARES, "estimate": [0.4, 0.3, 0.3]}}  # which are not those of the predictions
+    (run / "results.json").write_text(json.dumps(results))
+    assert photo_values(read_run(run), CLASSES)["checked"]["note"] == ""
 
 
 SHARES = {"estimate": [0.7, 0.2, 0.1], "low": [0.6, 0.1, 0.05], "high": [0.8, 0.3, 0.15], "labels": [0.5, 0.25, 0.25]}

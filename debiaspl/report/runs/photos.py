@@ -83,12 +83,13 @@ def photo_values(run: RunRecord, classes: list[str], find: Find | None = None) -
     labels, predicted = results.get("labels", []), Counter(label for _, label, _ in rows)
     shares = _shares(results, len(classes))
     known = check.get("kind") not in UNCHECKED
-    uneven = unlike(labels, [predicted[name] for name in classes])
+    counts = [share * len(rows) for share in shares["estimate"]] if shares else [predicted[name] for name in classes]
+    uneven = known and unlike(labels, counts)
     return {
         "name": run.name,
         "photos": len(rows),
         "labels": sum(labels),
-        "checked": {"kind": check.get("kind"), "known": known, "note": UNLIKE if uneven and known else ""},
+        "checked": {"kind": check.get("kind"), "known": known, "note": UNLIKE if uneven else ""},
         "recall": fmean(share for share in used.cells.recall if share is not None),
         "models": [model.to_json() for model in models],
         "why": _why(models, used, bool(check.get("folds"))),
