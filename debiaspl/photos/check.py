@@ -62,8 +62,8 @@ class Check:
         if not self.folds:
             return "Every class has one label only, so nothing can be checked. Two labels of each class are enough."
         if self.all_in_turn:
-            return f"{self.labels} labels are cross-checked in {self.folds} folds."
-        return f"{self.labels} labels are held out to check with."
+            return f"{self.labels:,} labels are cross-checked in {self.folds} folds."
+        return f"{self.labels:,} labels are held out to check with."
 
 
 def check_for(photos: Photos, seed: int = 0) -> Check:
