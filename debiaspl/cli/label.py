@@ -54,7 +54,7 @@ def label_command(
             if chosen is not None:
                 say(f"Meanwhile {chosen} encodes the images; features are kept in {kept}, for training too")
             _serve(server, browser)
-    if chosen is not None and kept.exists():
+    if chosen is not None and features is None and kept.exists():
         say(about_kept(kept), err=True)
 
 

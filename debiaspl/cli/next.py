@@ -55,7 +55,7 @@ def next_command(
             kept = features or FOLDER
             encoding = PhotoEncoding(listing, encoder, find_device(device).type, kept)
             seen = encoding.pool(rows, watch)
-            chosen_by, note = encoding.encoder.name, about_kept(kept)
+            chosen_by, note = encoding.encoder.name, "" if features else about_kept(kept)
         else:
             model = load_model(model_of, find_device(device), network)
             images = model.photos(photos, listing.files)

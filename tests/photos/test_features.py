@@ -71,8 +71,9 @@ def test_predict(trained, place, features, alone, tmp_path):
 def test_next_with_a_run_and_without(trained, alone, tmp_path):
     for name, arguments in {"with": [trained[1]], "without": ["--encoder", alone / "encoder"]}.items():
         out = tmp_path / f"{name}.csv"
-        done("next", *arguments, "--features", alone / "features", "--count", 4, "--out", out)
+        said = done("next", *arguments, "--features", alone / "features", "--count", 4, "--out", out)
         assert len(rows_of(out)) == 4
+        assert "may be deleted" not in said
 
 
 def test_compare(alone, tmp_path):
