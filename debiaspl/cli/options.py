@@ -160,7 +160,7 @@ def part_of(text: str | None) -> tuple[int, int]:
         first = int(environment.get("SLURM_ARRAY_TASK_MIN", 0))
         step = max(int(environment.get("SLURM_ARRAY_TASK_STEP", 1)), 1)
         number, rest = divmod(int(environment["SLURM_ARRAY_TASK_ID"]) - first, step)
-        part = -1 if rest else number, int(environment["SLURM_ARRAY_TASK_COUNT"])
+        part = -1 if rest else number, int(environment.get("SLURM_ARRAY_TASK_COUNT", 0))
     else:
         part = 0, 1
     if not 0 <= part[0] < part[1]:

@@ -106,7 +106,9 @@ def encoders_in(root: Path) -> dict[str, StoredFor]:
         if _KEY.fullmatch(folder.name):
             with suppress(OSError, KeyError, TypeError, ValueError):
                 about = parse_json(regular_file(folder / ABOUT).read_bytes())
-                found[folder.name] = StoredFor(*(kind(about[key]) for key, kind in StoredFor.__annotations__.items()))
+                one = StoredFor(*(kind(about[key]) for key, kind in StoredFor.__annotations__.items()))
+                if all(0 < pixels <= 2**14 for pixels in one[1:]):
+                    found[folder.name] = one
     return found
 
 

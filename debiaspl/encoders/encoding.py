@@ -100,8 +100,8 @@ class Encoding:
         if self._new(part):
             with alone_in(self.folder.path):
                 if new := self._new(part):
-                    self.folder.describe()
                     self.files = add_to_manifest(self.folder.path, self.files, new)
+        self.folder.describe()
         own = range(part[0], len(self.files), part[1])
         mine = {self.place[name] for number in own for name in self.files[number] if name in self.place}
         self.left &= mine
@@ -128,9 +128,9 @@ class Encoding:
             self.homes |= {rows[at].digest: (number, at) for at in good}
         missing = [name for name, position in self.place.items() if position in self.left]
         if self.without_photos and missing:
-            found = f"{self.folder.path.parent} has no features by {self.encoder.name} of {len(missing):,} of"
+            what = f"{self.folder.path.parent} lacks features by {self.encoder.name} at {self.folder.about.side} pixels"
             todo = "Run all parts of debiaspl encode, or name the photos too, or the encoder: --encoder."
-            raise DataError(f"{found} {len(self.place):,} images: {shown(missing)}. {todo}")
+            raise DataError(f"{what} of {len(missing):,} of {len(self.place):,} images: {shown(missing)}. {todo}")
         return [name for name in missing if name not in planned]
 
     def _use(self, names: Sequence[str], rows: Sequence[ImageRow]) -> None:

@@ -17,7 +17,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from debiaspl.data.manifest import ABOUT, StoredFor, regular_file
+from debiaspl.data.manifest import ABOUT, StoredFor, encoders_in, regular_file
 from debiaspl.data.tensor_file import read_tensor_file, tensor_file
 from debiaspl.encoders.encoder import Encoder, fingerprint
 from debiaspl.files import parse_json, write_bytes, write_json
@@ -63,7 +63,7 @@ class FeatureFolder:
         return cls(root / key[:16], key, encoder.num_features, about, half)
 
     def describe(self) -> None:
-        if not (self.path / ABOUT).exists():
+        if self.path.name not in encoders_in(self.path.parent):
             write_json(self.path / ABOUT, self.about._asdict())
 
     def read(self, number: int, names: Sequence[str], features: bool = True) -> list[ImageRow]:

@@ -130,7 +130,7 @@ def test_a_folder_of_features_takes_the_place_of_photos(photos, tmp_path):
     assert torch.equal(features_of(opened(folder), encoder, folder).values, changed)
     assert encoder.seen == 0
     next(folder.glob("*/00001.safetensors")).unlink()
-    with pytest.raises(ValueError, match="features"):
+    with pytest.raises(ValueError, match=r"by flat at 8 pixels"):
         features_of(opened(folder), Flat(), folder)
 
 
@@ -139,15 +139,20 @@ def test_a_folder_of_features_takes_the_place_of_photos(photos, tmp_path):
     [
         *(
             ("about.json", text)
-            for text in ("{", "[]", '{"encoder": "x"}', '{"encoder": "x", "image_size": [], "side": 1}')
+            for text in (
+                *("{", "[]", '{"encoder": "x"}'),
+                *(f'{{"encoder": "x", "image_size": {size}, "side": 1}}' for size in ("[]", -1, 0, 10**9)),
+            )
         ),
         *(("manifest.jsonl", json.dumps([name])) for name in ("../x.jpg", "/etc/x.jpg", "a/../../x.jpg")),
     ],
 )
-def test_a_damaged_folder_or_one_with_names_outside_is_not_one_of_features(file, text, photos, tmp_path):
+def test_a_damaged_folder_or_one_with_names_outside_is_written_again(file, text, photos, tmp_path):
     features_of(opened(photos), Flat(), tmp_path)
     next(tmp_path.glob(f"*/{file}")).write_text(text)
     assert manifest.encoded_names(tmp_path) == ()
+    features_of(opened(photos), Flat(), tmp_path)
+    assert manifest.encoded_names(tmp_path) == list_images(photos).files
 
 
 ARRAY = {"SLURM_ARRAY_TASK_COUNT": "3", "SLURM_ARRAY_TASK_MIN": "1"}
@@ -179,6 +184,9 @@ def test_parts_that_do_not_exist(monkeypatch):
                 monkeypatch.setenv(name, value)
         with pytest.raises(ValueError, match="--part"):
             part_of(text)
+    monkeypatch.delenv("SLURM_ARRAY_TASK_COUNT")
+    with pytest.raises(ValueError, match="--part"):
+        part_of(None)
 
 
 def test_shards(tmp_path):
