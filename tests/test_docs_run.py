@@ -1,6 +1,5 @@
 """Commands and code of README and docs, executed as they are printed, but for fewer steps."""
 
-import csv
 import json
 import os
 import re
@@ -18,6 +17,7 @@ from tests import forked
 from tests.data.photos import jpeg, patch, write_folder
 from tests.processes import started
 from tests.test_docs import PAGES, ROOT, blocks
+from tests.typed import rows_of
 from tools.site import build
 
 pytestmark = pytest.mark.slow
@@ -139,12 +139,10 @@ def test_photos_from_the_first_command_to_the_last(tmp_path):
         said[command.split()[1]] = ended(command, tmp_path, *more)
     assert list(said) == ["train", "predict", "evaluate", "report", "next", "export"]
     assert said["train"].startswith("40 images, 10 labels, 2 classes; 5 of each.")
-    with (tmp_path / "next.csv").open(newline="") as file:
-        assert not {row["file_name"] for row in csv.DictReader(file)} & set(labeled)
+    assert not {row["file_name"] for row in rows_of(tmp_path / "next.csv")} & set(labeled)
     for written in ("report.html", "next.html", "sheet.html", "model.onnx"):
         assert (tmp_path / written).stat().st_size > 1000
-    with (tmp_path / "predicted.csv").open(newline="") as file:
-        rows = [(row["label"], truth[row["file_name"]]) for row in csv.DictReader(file)]
+    rows = [(row["label"], truth[row["file_name"]]) for row in rows_of(tmp_path / "predicted.csv")]
     assert sum(label == true for label, true in rows if label) > 0.65 * len(truth)
 
 

@@ -68,10 +68,9 @@ def test_the_plan_of_the_long_tails_has_recipes():
     tails = [recipe for recipe in recipes.values() if recipe.protocol.name == "long-tail"]
     assert tails
     assert all(recipe.protocol.settings["labeled_also_unlabeled"] for recipe in tails)
-    assert all(jobs[job.start].cell == job.cell for job in jobs.values() if job.start)
-    assert all(
-        recipes[job.start].seed == recipes[job.name].seed for job in jobs.values() if job.start and not job.compared
-    )
+    begun = [job for job in jobs.values() if job.start]
+    assert all(jobs[job.start].cell == job.cell for job in begun)
+    assert all(recipes[job.start].seed == recipes[job.name].seed for job in begun if not job.compared)
 
 
 def test_by_counts_differs_from_the_debiaser_in_the_labeled_loss_alone():

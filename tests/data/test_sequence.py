@@ -70,9 +70,8 @@ def test_images_are_resized_as_photos_are(picture, tmp_path):
     picture.save(tmp_path / "turned.png", exif=exif)
     turned = Image.open(tmp_path / "turned.png")
     assert ImageSet.from_dataset([(turned, 0), (picture, 1)]).images.shape == (2, 3, 16, 10)
-    assert torch.equal(
-        ImageSet.from_dataset([(turned, 0), (turned, 1)], size=8).images[0], decode(tmp_path / "turned.png", (8, 8))
-    )
+    made = ImageSet.from_dataset([(turned, 0), (turned, 1)], size=8)
+    assert torch.equal(made.images[0], decode(tmp_path / "turned.png", (8, 8)))
 
 
 @pytest.mark.parametrize(

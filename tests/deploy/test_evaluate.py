@@ -14,7 +14,7 @@ from debiaspl.report import evaluation
 from debiaspl.report.photo_pages import sheet_page
 from debiaspl.training import Choice, Recipe, Run
 from tests.report.chromium import Chromium, needs_chromium
-from tests.typed import debiaspl, done, refused
+from tests.typed import debiaspl, done, refused, rows_of
 
 
 @pytest.fixture
@@ -31,8 +31,7 @@ def truth(photos, tmp_path):
 def test_numbers_are_those_of_plain_counting(run, model, photos, truth, tmp_path):
     out = tmp_path / "numbers.json"
     ran = done("evaluate", run, photos, "--labels", truth, "--out", out)
-    with truth.open(newline="") as file:
-        true = {row["file_name"]: row["label"] for row in csv.DictReader(file) if row["file_name"] != "gone.jpg"}
+    true = {row["file_name"]: row["label"] for row in rows_of(truth) if row["file_name"] != "gone.jpg"}
     found = dict(zip(true, model.predict([photos / name for name in true]), strict=True))
     right = sum(found[name] == true[name] for name in true)
     recall = {one: [found[name] == one for name in true if true[name] == one] for one in model.classes}

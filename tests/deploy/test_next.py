@@ -1,6 +1,5 @@
 """Which images are picked, and what the command writes."""
 
-import csv
 import json
 import math
 import shutil
@@ -14,7 +13,7 @@ from debiaspl.deploy.next import SETTLED, Learned, Pool, learned_by, two_best, w
 from debiaspl.features.coverage import NEIGHBOURS, Coverage
 from debiaspl.graph import Graph
 from debiaspl.training import Choice, Recipe, Run
-from tests.typed import debiaspl
+from tests.typed import debiaspl, rows_of
 
 
 def random_images(seed: int, images: int = 60, classes: int = 4):
@@ -92,17 +91,12 @@ def test_only_what_was_checked_on_other_labels_counts_as_accuracy(run, tmp_path)
     assert learned_by(tmp_path / "missing") == Learned()
 
 
-def table(path):
-    with path.open(newline="", encoding="utf-8") as file:
-        return list(csv.DictReader(file))
-
-
 def test_the_command_leaves_out_what_has_a_label(run, photos, model, tmp_path):
     first = debiaspl("next", run, photos, "--count", 6, "--out", tmp_path / "1.csv", "--page", tmp_path / "1.html")
     assert first.exit_code == 0, first.output
     assert "6 of 24 images; they are in" in first.output
     assert "Give their table: --labels FILE" in first.stderr
-    picked = table(tmp_path / "1.csv")
+    picked = rows_of(tmp_path / "1.csv")
     assert list(picked[0]) == ["file_name", "label", "asked", "predicted", "confidence", "why"]
     assert all(row["label"] == "" for row in picked)
     assert picked[0]["predicted"] in model.classes
@@ -114,7 +108,7 @@ def test_the_command_leaves_out_what_has_a_label(run, photos, model, tmp_path):
     labels.write_text("file_name,label\n" + "".join(f"{row['file_name']},china\n" for row in picked) + "gone.jpg,x\n")
     second = debiaspl("next", run, photos, "--count", 6, "--labels", labels, "--out", tmp_path / "2.csv")
     assert "6 of 18 images, 6 with a label left out" in second.output
-    assert not {row["file_name"] for row in table(tmp_path / "2.csv")} & {row["file_name"] for row in picked}
+    assert not {row["file_name"] for row in rows_of(tmp_path / "2.csv")} & {row["file_name"] for row in picked}
 
     again = debiaspl("next", run, photos, "--count", 6, "--labels", labels, "--out", tmp_path / "3.csv")
     assert again.exit_code == 0

@@ -21,6 +21,7 @@ from debiaspl.data.open import list_place
 from debiaspl.encoders.encoding import Encoding
 from debiaspl.photos.encoding import PhotoEncoding, file_encoder
 from tests.data.photos import write_folder
+from tests.encoders.test_parts import contents
 from tests.typed import done
 
 pytestmark = [pytest.mark.slow(seconds=60), pytest.mark.filterwarnings("ignore")]
@@ -48,10 +49,6 @@ def photos(tmp_path, monkeypatch):
     save("resnet", tmp_path / "encoder")
     monkeypatch.setattr(manifest, "ROWS", 5)
     return write_folder(tmp_path / "photos", per_class=21)
-
-
-def contents(folder):
-    return {path.name: path.read_bytes() for path in folder.glob("*/[!.]*")}
 
 
 def slow(make, folder):

@@ -1,6 +1,5 @@
 """``debiaspl predict`` on folders as users have them."""
 
-import csv
 import os
 import shutil
 from pathlib import Path
@@ -11,12 +10,7 @@ from PIL import Image
 from debiaspl.deploy import load_model, saved
 from debiaspl.deploy.predict import listed, predict_folder
 from tests.data.photos import jpeg, patch
-from tests.typed import debiaspl, done
-
-
-def rows(path: Path) -> list[dict[str, str]]:
-    with path.open(newline="", encoding="utf-8", errors="surrogateescape") as file:
-        return list(csv.DictReader(file))
+from tests.typed import debiaspl, done, rows_of as rows
 
 
 @pytest.fixture

@@ -11,6 +11,7 @@ from hypothesis import given, settings, strategies as st
 from debiaspl.data.text import cell
 from debiaspl.deploy.tables import TABLES, Prediction, table_writer
 from debiaspl.files import unguarded
+from tests.typed import rows_of
 
 ODD = ("a,b", 'say "hi"', "two\nlines", "car\rriage", "сова", "鷺 🦉", " blanks ", "=1+1", "'", "\\", "\u2028", "")
 names = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
@@ -23,9 +24,8 @@ def write(path, rows, classes):
 
 def read(path) -> list[tuple[str, str, float]]:
     if path.suffix == ".csv":
-        with path.open(newline="", encoding="utf-8") as file:
-            found = list(csv.DictReader(file))
-        return [(unguarded(row["file_name"]), unguarded(row["label"]), float(row["confidence"])) for row in found]
+        found = [[unguarded(row["file_name"]), unguarded(row["label"]), row["confidence"]] for row in rows_of(path)]
+        return [(file, label, float(confidence)) for file, label, confidence in found]
     if path.suffix == ".parquet":
         found = of_parquet(path)
     else:
@@ -56,8 +56,7 @@ def test_probabilities_of_odd_classes_keep_their_names(ending, tmp_path):
     if ending == ".jsonl":
         found = json.loads(path.read_text())["probabilities"]
     else:
-        with path.open(newline="", encoding="utf-8") as file:
-            (row,) = csv.DictReader(file) if ending == ".csv" else of_parquet(path)
+        (row,) = rows_of(path) if ending == ".csv" else of_parquet(path)
         found = {name.removeprefix("probability:"): float(value) for name, value in list(row.items())[3:]}
     assert found == dict(zip(ODD, shares, strict=True))
 

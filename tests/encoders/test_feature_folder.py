@@ -79,6 +79,18 @@ def encode(root, folder, watch=lambda done, total: None):
     return encoder.seen - len(images)
 
 
+def stopped(root, folder, last, before=lambda: None):
+    """Stop after this many photos."""
+
+    def stop(done: int, total: int) -> None:
+        if done == last:
+            before()
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        encode(root, folder, stop)
+
+
 def test_the_second_time_no_photo_is_opened(photos, folder, monkeypatch):
     progress = []
     assert encode(photos, folder, lambda done, total: progress.append((done, total))) == 12
@@ -150,13 +162,7 @@ def test_another_encoder_has_its_own_files(change, photos, folder):
 @pytest.mark.parametrize("last", [1, 3, 5, 9, 12])
 def test_a_stop_keeps_what_is_done(seconds, last, photos, folder, tmp_path, monkeypatch):
     monkeypatch.setattr(encoding, "SECONDS", seconds)
-
-    def stop(done: int, total: int) -> None:
-        if done == last:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        encode(photos, folder, stop)
+    stopped(photos, folder, last)
     assert encode(photos, folder) == 12 - last
     encode(photos, tmp_path / "in one")
     assert files(folder) == files(tmp_path / "in one")
@@ -185,14 +191,7 @@ def test_after_a_kill_parts_of_a_file_are_used(photos, folder, monkeypatch):
 def test_a_slower_process_that_is_stopped_takes_nothing_from_a_complete_file(photos, folder, tmp_path):
     """Both began with the same photos; one had all features when the other was stopped after two."""
     encode(photos, tmp_path / "complete")
-
-    def stop(done: int, total: int) -> None:
-        if done == 2:
-            shutil.copytree(tmp_path / "complete", folder, dirs_exist_ok=True)
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        encode(photos, folder, stop)
+    stopped(photos, folder, 2, lambda: shutil.copytree(tmp_path / "complete", folder, dirs_exist_ok=True))
     assert encode(photos, folder) == 0
 
 
@@ -201,13 +200,7 @@ def test_a_stop_keeps_what_replaces_a_damaged_file(photos, folder):
     path = next(folder.glob("*/00000.safetensors"))
     content = path.read_bytes()
     path.write_bytes(content[:-3] + bytes([content[-3] ^ 1]) + content[-2:])
-
-    def stop(done: int, total: int) -> None:
-        if done == 9:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        encode(photos, folder, stop)
+    stopped(photos, folder, 9)
     assert encode(photos, folder) == 3
 
 

@@ -8,7 +8,7 @@ import torch
 
 pytest.importorskip("transformers")
 
-from debiaspl.data import DataError, manifest
+from debiaspl.data import manifest
 from debiaspl.data.listing import list_folder, list_images
 from debiaspl.deploy import load_model
 from debiaspl.deploy.labeled import labeled_files
@@ -54,12 +54,8 @@ def test_train_with_photos_and_features_encodes_nothing(place, features, monkeyp
 
 def test_predict(trained, place, features, alone, tmp_path):
     names, sure = [], []
-    for given in (
-        [place / "photos"],
-        [place / "photos", "--features", features],
-        ["--features", alone / "features"],
-        [alone / "features"],
-    ):
+    photos, kept = place / "photos", alone / "features"
+    for given in [photos], [photos, "--features", features], ["--features", kept], [kept]:
         done("predict", trained[1], *given, "--out", tmp_path / "p.csv", "--overwrite")
         rows = rows_of(tmp_path / "p.csv")
         names.append([(row["file_name"], row["label"]) for row in rows])
@@ -165,15 +161,11 @@ def test_class_folders_are_labels_if_something_is_left(tmp_path):
 
 @pytest.mark.parametrize("own", ["features/KEY/about.json", "runs/.features/KEY/about.json", "runs/x/config.json"])
 def test_what_commands_leave_in_the_folder_of_photos_is_no_class(own, tmp_path):
-    write_folder(tmp_path, per_class=2)
+    file = write_folder(tmp_path, per_class=2) / own.replace("KEY", 16 * "a")
     classes = list_folder(tmp_path).classes
-    file = tmp_path / own.replace("KEY", 16 * "a")
     file.parent.mkdir(parents=True)
     file.write_text("{}")
     assert list_folder(tmp_path).classes == classes
-    file.rename(file.with_name("another.json"))
-    with pytest.raises(DataError, match="without an image"):
-        list_folder(tmp_path)
 
 
 def test_zeroshot_without_the_photos(place, tmp_path):

@@ -243,8 +243,7 @@ def test_what_has_no_effect_is_refused(setting, place, tmp_path):
 
 
 def test_a_graph_of_some_photos(place, tmp_path):
-    names = [f"{number}.jpg" for number in range(24, 30)]
-    write_labels(tmp_path / "labels.csv", {name: CLASSES[name > "27"] for name in names})
+    write_labels(tmp_path / "labels.csv", {f"{number}.jpg": CLASSES[number > 26] for number in range(24, 30)})
     photos = shutil.copytree(place / "photos", tmp_path / "photos")
     shutil.copy(photos / "24.jpg", photos / "29.jpg")
     where = photos, "--labels", tmp_path / "labels.csv", "--encoder", place / "encoder", "--device", "cpu"

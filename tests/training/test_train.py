@@ -1,6 +1,5 @@
 """Whole runs: what they learn from, and that they are the same bits where they must be."""
 
-import csv
 import weakref
 from dataclasses import replace
 
@@ -12,6 +11,7 @@ from debiaspl.data import FewLabels, IndexStream, Task, load
 from debiaspl.training import loop as loop_module, train
 from debiaspl.training.step import Step
 from tests.training.tiny import EAGER, TINY, changed, log, outcome
+from tests.typed import rows_of
 
 
 def test_a_run_leaves_a_complete_folder(tmp_path):
@@ -20,8 +20,7 @@ def test_a_run_leaves_a_complete_folder(tmp_path):
     assert names == {"config.json", "log.jsonl", "checkpoint", "model.safetensors", "predictions.csv", "results.json"}
     assert [line["step"] for line in log(tmp_path / "run")] == [5, 10, 12]
     assert returned["recipe"] == TINY.to_json()
-    with (tmp_path / "run" / "predictions.csv").open() as file:
-        rows = list(csv.DictReader(file))
+    rows = rows_of(tmp_path / "run" / "predictions.csv")
     assert len(rows) == 500
     right = sum(row["label"] == row["truth"] for row in rows)
     assert returned["accuracy"] == pytest.approx(right / 500)
@@ -110,8 +109,7 @@ def test_classes_of_an_image_set_reach_the_predictions(tmp_path):
     names = tuple(f'"{number}", ü' for number in range(10))
     renamed = task().with_sets(lambda images: replace(images, classes=names))
     train(changed(TINY, "steps=1"), tmp_path / "run", renamed)
-    with (tmp_path / "run" / "predictions.csv").open() as file:
-        assert {row["truth"] for row in csv.DictReader(file)} == set(names)
+    assert {row["truth"] for row in rows_of(tmp_path / "run" / "predictions.csv")} == set(names)
 
 
 def test_a_loss_that_is_not_finite_stops_the_run_and_names_the_step(tmp_path, monkeypatch):
