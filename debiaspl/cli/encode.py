@@ -27,9 +27,7 @@ def encode_command(
     from debiaspl.training.process import find_device
 
     if encoders_in(photos) or photos.resolve() == out.resolve():
-        raise ValueError(
-            f"{photos} holds features, or is --out. Expected photos, and another folder for features: --out."
-        )
+        raise ValueError(f"{photos} holds features, or is --out. Expected photos, and another folder for features.")
     own, on_ray = options.part_of(part), options.is_on_ray(on)
     encoding = PhotoEncoding(list_place(photos), encoder, find_device(device).type, out)
     with progress_bar("images", "encoding") as watch:

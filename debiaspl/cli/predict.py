@@ -53,12 +53,12 @@ def predict_command(
     check_inputs(run, photos)
     of_a_table: dict[str, Any] = {"--skipped": skipped, "--page": page}
     if out is not None and not out.suffix and not photos.is_file():
-        given = of_a_table | {"--overwrite": overwrite, "--shares": shares}
-        options.refuse_useless(given, f"{out} is a folder of many tables")
+        of_a_table |= {"--overwrite": overwrite, "--shares": shares}
+        options.refuse_useless(of_a_table, f"{out} is a folder of many tables")
         own, on_ray = options.part_of(part), options.is_on_ray(on)
         with progress_bar("tables", "predicting") as progress:
             count, bad = predict_parts(
-                run, photos, out, own, on_ray, probabilities, features, network, device, progress=progress
+                run, photos, out, own, on_ray, probabilities, features, network, device, progress
             )
         warn_of_bad(bad, "predicted")
         say(f"part {own[0] + 1} of {own[1]}: {counted(count, 'table')} in {out}")
@@ -109,8 +109,6 @@ def predict_command(
 def _one_photo(model: Any, photo: Path) -> str:
     """The class of a photo, and the two next classes."""
     sure, label = model.probabilities([photo])[0].topk(min(3, len(model.classes)))
-    first, *others = [
-        f"{model.classes[number]} {100 * share:.0f} %"
-        for share, number in zip(sure.tolist(), label.tolist(), strict=True)
-    ]
+    pairs = zip(sure.tolist(), label.tolist(), strict=True)
+    first, *others = [f"{model.classes[number]} {100 * share:.0f} %" for share, number in pairs]
     return printable(f"{photo}: {first} ({', '.join(others)})")

@@ -13,7 +13,7 @@ from debiaspl._printable import counted
 from debiaspl.data.file_names import EXTENSIONS, HEIC, NO_HEIC, FileNames, is_image_name, leads_out, reads_heic
 from debiaspl.data.images import UNLABELED, Files
 from debiaspl.data.label_table import USUAL, Columns, class_name, match_files, read_label_table
-from debiaspl.data.manifest import encoded_names, encoders_in
+from debiaspl.data.manifest import encoded_names
 from debiaspl.data.text import UNLABELED_NAME, DataError, composed, is_utf8, means_no_label, shown
 
 Skipped = tuple[tuple[str, str], ...]
@@ -23,8 +23,8 @@ _CLUTTER = {"__macosx", "thumbs.db", "desktop.ini", "@eadir"}
 _PARTS = frozenset(
     ("train", "training", "val", "valid", "validation", "dev", "eval", "evaluation", "test", "testing", "holdout")
 )
-_OWN = ("*/about.json", ".features/*/about.json", "*/config.json")
-"""What a folder of features, and one of runs, holds: no class."""
+_OWN = "about.json", "*/about.json", ".features/*/about.json", "*/config.json"
+"""What folders of features and of runs hold, which are no classes."""
 TABLE = "labels.csv"
 _FOLDER, _IMAGE = "a folder", "an image"
 _LEAVES = "a link that leaves the folder; --follow-links reads it"
@@ -166,9 +166,8 @@ def _kind(entry: os.DirEntry[str]) -> str:
 
 
 def _no_image(root: Path, others: Skipped) -> DataError:
-    found = (
-        f"{counted(len(others), 'other file')}: {shown([file for file, _ in others])}" if others else "no other file"
-    )
+    named = shown([file for file, _ in others])
+    found = f"{counted(len(others), 'other file')}: {named}" if others else "no other file"
     links = sum(reason == _LEAVES for _, reason in others)
     hint = f" {links:,} of them are links out of the folder: --follow-links reads them." if links else ""
     hint += f" {NO_HEIC}." if any(reason == NO_HEIC for _, reason in others) else ""
@@ -189,8 +188,7 @@ def _from_folders(root: Path, files: Sequence[str], classes: Sequence[str] | Non
         raise DataError(f"{found}. Move them into CLASS/ or {UNLABELED_NAME}/, or add labels.csv: file_name,label.")
     used = {file.split("/")[0] for file in files}
     every = {path.name for path in root.iterdir() if path.is_dir() and not _is_hidden(path.name)}
-    own = set(encoders_in(root)) | {name for name in every - used if any(map(any, map((root / name).glob, _OWN)))}
-    folders = used | (every - own)
+    folders = used | {name for name in every - used if not any(map(any, map((root / name).glob, _OWN)))}
     if classes is None:
         refuse_parts(root, folders, files)
     empty = sorted(name for name in folders - used if not means_no_label(name))
