@@ -55,9 +55,8 @@ def add_to_manifest(folder: Path, files: Sequence[Names], new: Sequence[str]) ->
 
 
 def run_on_ray(make: Callable[[], Callable[[int], Any]], numbers: Sequence[int]) -> list[Any]:
-    """Share files of these numbers among the workers of a Ray cluster: RAY_ADDRESS, or this machine. ``make`` is called
-    in every worker, and what it returns for each number, in one of them. Ray repeats what is lost with a worker.
-    Returns, in any order, what was returned for the numbers: values of JSON."""
+    """Share these numbers among the workers of a Ray cluster: RAY_ADDRESS, or this machine. ``make`` is called in every
+    worker; what it returns, for a number in one of them. Ray repeats what is lost. Returns their JSON, in any order."""
     if not numbers:
         return []
     ray, data = (extra(name, "--on ray needs Ray: pip install 'debiaspl[ray]'.") for name in ("ray", "ray.data"))
