@@ -50,6 +50,7 @@ class Pick(NamedTuple):
     predicted: str = ""
     """The prediction of ``debiaspl predict``; empty without a model."""
     confidence: float | None = None
+    """That of the same prediction. It is often too high; ``why`` is judged by corrected probabilities."""
 
 
 class Learned(NamedTuple):
@@ -101,8 +102,7 @@ class Pool:
         for place in self.coverage.order(count, list(labels), unsure**power).tolist():
             why = UNLIKE if unlike[place] else "typical of photos that the model is unsure of"
             if unsure[place] >= UNSURE:
-                pairs = zip(best.indices[place].tolist(), best.values[place].tolist(), strict=True)
-                why = "unsure: " + ", ".join(f"{self.classes[label]} {100 * share:.0f} %" for label, share in pairs)
+                why = "unsure: " + " or ".join(self.classes[label] for label in best.indices[place].tolist())
             sure, label = self.probabilities[place].max(-1)
             chosen.append(Pick(place, UNCERTAINTY, why, self.classes[int(label)], float(sure)))
         return chosen
