@@ -13,7 +13,10 @@ from debiaspl.cli.terminal import note_new_run, print_table, resume_command, say
 if TYPE_CHECKING:
     from debiaspl.data.label_table import Columns
     from debiaspl.photos.survey import Photos
+    from debiaspl.training import Run
     from debiaspl.training.loop import RunOptions
+
+ENDED = "The run in {} has ended already; nothing was trained."
 
 
 def train_command(
@@ -144,7 +147,7 @@ def _train_recipe(which: tuple[str, str | None, str | None], wanted: Wanted) -> 
     if rank():
         return  # the first one speaks for all
     if ended:
-        say(f"The run in {folder} has ended already; nothing was trained.")
+        say(ENDED.format(folder))
     if "accuracy" in results:
         say(f"accuracy {100 * results['accuracy']:.1f} % on {results['test']:,} test images, {chosen.name}")
         say(f"worst class {100 * results['worst_recall']:.0f} %; the run is in {folder}")
@@ -172,11 +175,10 @@ def _train_photos(photos: "Photos", encoder: str | None, method: str | None, wan
         )
     place = planned.place
     with Run(place).replacing(planned.inputs, overwrite):
-        begun = Run.at(place, planned.recipe, how.resume).config_path.exists()
+        run = Run.at(place, planned.recipe, how.resume)
         say(photos.headline() + ("" if photos.unlabeled else " Every image has a label."))
         say(photos.each_class())
-        note_new_run(how.resume, place)
-        say(f"Resuming {place}." if begun else planned.words())
+        _say_begun(how.resume, run, planned.words())
         outcome = train(planned, how)
     print_table(outcome.chosen.header, [one.cells for one in outcome.candidates])
     shares = about_shares(outcome.results, photos.classes)
@@ -216,15 +218,14 @@ def _train_start(
         chosen = with_method(chosen, method)
     recipe = parse_settings(chosen, settings, load_files=True)
     with Run(place).replacing(recipe, overwrite):
-        begun = Run.at(place, recipe, how.resume).config_path.exists()
+        run = Run.at(place, recipe, how.resume)
         say(photos.headline())
         if photos.classes:
             say("Labels only measure the features at the end. To leave out those of class folders: --folders ignore.")
-        note_new_run(how.resume, place)
         network = NETWORKS.get(recipe.network.name, recipe.network.name)
         size = f"{recipe.image_size} x {recipe.image_size} pixels"
         steps = f"{recipe.steps:,} steps of {recipe.unlabeled_batch} images"
-        say(f"Resuming {place}." if begun else f"{network}, at {size}, {recipe.algorithm.name}, {steps}.")
+        _say_begun(how.resume, run, f"{network}, at {size}, {recipe.algorithm.name}, {steps}.")
         results = train_start(photos, recipe, place, how)
     if results.get("check", {}).get("kind") == "none":
         say("No class has two labels, so the features cannot be measured.")
@@ -241,6 +242,16 @@ def _train_start(
     if not photos.classes:
         say(f"  {shlex.join(['debiaspl', 'label', str(folder), '--classes', 'NAME,OTHER NAME'])}")
     say(f"  {shlex.join(['debiaspl', 'train', str(folder), *more, '--set', f'start={place}'])}")
+
+
+def _say_begun(resume: bool, run: "Run", words: str) -> None:
+    """Whether a new run starts, in ``words``, or one is resumed, or has ended: it does not see what is new."""
+    note_new_run(resume, run.folder)
+    if run.results_path.exists():
+        words = f"{ENDED.format(run.folder)} After new labels or photos: --overwrite, or another --out."
+    elif run.config_path.exists():
+        words = f"Resuming {run.folder}."
+    say(words)
 
 
 def _say_skipped(results: dict[str, Any]) -> None:

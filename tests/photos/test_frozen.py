@@ -213,7 +213,9 @@ def test_a_killed_run_goes_on_to_the_same_bits_and_a_finished_one_is_not_repeate
     for file in ("predictions.csv", "model.safetensors"):
         assert (out / file).read_bytes() == (trained[1] / file).read_bytes(), file
     monkeypatch.setattr(frozen, "crosscheck", killed)
-    assert done(*asked(place, out, "--resume")).splitlines()[-6:] == ran.splitlines()[-6:]
+    again = done(*asked(place, out, "--resume"))
+    assert again.splitlines()[-6:] == ran.splitlines()[-6:]
+    assert f"{out} has ended already; nothing was trained. After new labels" in again
     assert "of another recipe" in refused(*asked(place, out, "--resume", "--set", "seed=3"))
 
 
