@@ -20,6 +20,7 @@ def report_command(
     from debiaspl.report.pages import refuse_other_page
     from debiaspl.report.runs import read_run, runs_in, runs_page
     from debiaspl.report.runs.methods import differences, methods_of
+    from debiaspl.report.runs.photos import is_of_photos
 
     page = out or (runs[0] if len(runs) == 1 else Path()) / "report.html"
     if out is not None:
@@ -28,7 +29,8 @@ def report_command(
         refuse_other_page(page, overwrite)
     found = [read_run(folder) for given in runs for folder in runs_in(given)]
     write_text(page, runs_page(found, images))
-    say(f"The report is {page}")
+    shown = images or len(found) > 1 or not is_of_photos(found[0])
+    say(f"The report is {page}{'' if shown else f'; to show photos in it: --images {found[0].recipe.data}'}")
     unfair = differences(methods_of(found))
     if unfair:
         say("warning: these runs differ in more than the method:", err=True)

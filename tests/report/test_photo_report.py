@@ -14,6 +14,7 @@ from debiaspl.report.runs.photos import photo_values
 from tests.report.chromium import needs_chromium
 from tests.report.made import HOSTILE
 from tests.report.test_fairness import made as ended
+from tests.typed import done
 
 CLASSES = ["daisy", "petunia", "rose"]
 CONFUSION = [[18, 1, 1], [0, 9, 1], [2, 2, 6]]
@@ -182,6 +183,8 @@ def test_pictures_come_only_from_the_folder_that_is_named(tmp_path):
     assert "0.png" in values["pictures"]
     assert "../secret.png" not in values["pictures"]
     assert page.count("<script") == 2
+    assert "--images" in done("report", run), "a page without photos may replace that of the run, with them"
+    assert "--images" not in done("report", run, "--images", tmp_path / "photos")
 
 
 @needs_chromium
