@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from debiaspl._measures import distance
+from debiaspl._measures import distance, unlike
 from debiaspl.data import DataError
 from debiaspl.features.shares import CLASSES, PHOTOS, ClassShares, certain, count_shares, smoothed
 
@@ -30,6 +30,21 @@ def unlike_labels(shares: Mapping[str, Sequence[float]], classes: Sequence[str])
         return ""
     name, share, _, _, given = max(apart, key=lambda part: abs(part[1] - part[4]))
     return f"{name} is {percent(given)} % of your labels, but about {percent(share)} % of the other photos"
+
+
+def on_all_photos(
+    labels: Sequence[float], predicted: Sequence[float], recall: Sequence[float | None], shares: Sequence[float] = ()
+) -> str:
+    """Where labels are spread over the classes so unlike the photos that they do not measure the accuracy on these:
+    what that is, in words, by the ``recall`` of each class and the estimated ``shares``; otherwise empty."""
+    if not unlike(labels, [share * sum(predicted) / sum(shares) for share in shares] or predicted):
+        return ""
+    text = "The labels have other class shares than the photos seem to have"
+    known = [(share, part) for share, part in zip(shares or predicted, recall, strict=True) if part is not None]
+    if not shares or not (total := sum(share for share, _ in known)):  # what a model predicts may be one class alone
+        return f"{text}: on all photos, the share can be another."
+    right = sum(share * part for share, part in known) / total
+    return f"{text}. Weighed by these, about {100 * right:.0f} % of all photos are right."
 
 
 def percent(share: float) -> str:

@@ -5,12 +5,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from debiaspl._measures import unlike
 from debiaspl._printable import printable
 from debiaspl.data.task import fold_of
 from debiaspl.data.text import shown
 from debiaspl.deploy import SavedModel
-from debiaspl.deploy.shares import percent, unlike_labels
+from debiaspl.deploy.shares import on_all_photos, percent, unlike_labels
 from debiaspl.features.crosscheck import GRAPH, SUPERVISED, Candidate, paired
 from debiaspl.photos.survey import Photos
 from debiaspl.training import Choice, Recipe
@@ -114,17 +113,9 @@ def methods_to_compare(recipe: Recipe, frozen: bool) -> dict[str, Recipe]:
 def caption(outcome: Outcome) -> str:
     """What was measured; labels with other class shares than the photos do not measure the accuracy on these."""
     results, how = outcome.results, outcome.check.how
-    text, predicted = f"{how[0].upper()}{how[1:]}.", results["check"].get("predicted", [])
-    shares = results.get("shares", {}).get("estimate", predicted)
-    scaled = [share * sum(predicted) / sum(shares) for share in shares]
-    if not outcome.check.folds or not unlike(results["labels"], scaled):
-        return text
-    text += " The labels have other class shares than the photos seem to have"
-    if "shares" not in results:  # what a model predicts may be one class alone
-        return f"{text}: on all photos, the share can be another."
-    known = [pair for pair in zip(shares, outcome.chosen.confusion.recall, strict=True) if pair[1] is not None]
-    right = sum(share * recall for share, recall in known if recall is not None) / sum(share for share, _ in known)
-    return f"{text}. Weighed by these, about {100 * right:.0f} % of all photos are right."
+    shares, predicted = results.get("shares", {}).get("estimate", ()), results["check"].get("predicted", [])
+    more = on_all_photos(results["labels"], predicted, outcome.chosen.confusion.recall, shares)
+    return f"{how[0].upper()}{how[1:]}. {more if outcome.check.folds else ''}".rstrip()
 
 
 def about_shares(results: Mapping[str, Any], classes: Sequence[str]) -> list[str]:

@@ -133,7 +133,7 @@ def test_equally_many_labels_of_uneven_photos_are_noted(tmp_path):
     assert photo_values(read_run(run), CLASSES)["checked"]["note"] == ""
     rows = ["file_name,label,confidence,truth", *(f"{n}.png,{CLASSES[n % 11 == 0]},0.9," for n in range(60))]
     (run / "predictions.csv").write_text("\n".join(rows))
-    assert "unevenly" in photo_values(read_run(run), CLASSES)["checked"]["note"]
+    assert "other class shares" in photo_values(read_run(run), CLASSES)["checked"]["note"]
     results |= {"shares": {**SHARES, "estimate": [0.4, 0.3, 0.3]}}  # which are not those of the predictions
     (run / "results.json").write_text(json.dumps(results))
     assert photo_values(read_run(run), CLASSES)["checked"]["note"] == ""
@@ -153,6 +153,7 @@ def test_estimated_shares_are_shown_beside_those_of_the_labels(tmp_path):
     values = with_shares(tmp_path / "run", SHARES)
     assert values["classes"][0]["shares"] == {name: shares[0] for name, shares in SHARES.items()}
     assert "daisy is 50 % of your labels, but about 70 %" in values["unlike_labels"]
+    assert "about 87 % of all photos are right" in values["checked"]["note"], "as the terminal says"
     alike = with_shares(tmp_path / "alike", SHARES | {"labels": SHARES["estimate"]})
     assert alike["unlike_labels"] == ""
 

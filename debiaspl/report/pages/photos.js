@@ -26,7 +26,7 @@ function photoCards({ checked, recall, models, why }, used) {
   const [low, high] = used.interval;
   return [
     factList([
-      checked.known ? ["right", share(used.right / used.checked), `${write.count(used.right)} of ${write.count(used.checked)} checked labels; for all photos expect ${share(low)} to ${share(high)}`] : ["right", "not known", "no label was left to check with"],
+      checked.known ? ["right", share(used.right / used.checked), `${write.count(used.right)} of ${write.count(used.checked)} checked labels; ${checked.note ? "95 % interval" : "for all photos expect"} ${share(low)} to ${share(high)}`] : ["right", "not known", "no label was left to check with"],
       checked.known ? ["average over classes", share(recall), "each class counts the same"] : null,
     ]),
     paragraph(HOW_CHECKED[checked.kind] || "", checked.note ? ` ${checked.note}` : ""),

@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from debiaspl._measures import Cells, unlike
+from debiaspl._measures import Cells
 from debiaspl.data import DataError
 from debiaspl.data.text import csv_rows
 from debiaspl.deploy.labeled import TEACHER, UNCHECKED
 from debiaspl.deploy.saved import chosen_folder
-from debiaspl.deploy.shares import unlike_labels
+from debiaspl.deploy.shares import on_all_photos, unlike_labels
 from debiaspl.features.crosscheck import GRAPH
 from debiaspl.files import unguarded
 from debiaspl.report.pages import Find, short_name, thumbnails
@@ -30,10 +30,6 @@ IN_WORDS = {
     GRAPH: "labels spread to similar photos",
     "debiaspl": "DebiasPL: labels and all other photos",
 }
-UNLIKE = (
-    "The photos seem to be unevenly spread over the classes, and your labels in another way: on all photos, the share "
-    "that is right can be another."
-)
 SHOWN = 24
 """Photos of each kind that are shown."""
 
@@ -83,13 +79,13 @@ def photo_values(run: RunRecord, classes: list[str], find: Find | None = None) -
     labels, predicted = results.get("labels", []), Counter(label for _, label, _ in rows)
     shares = _shares(results, len(classes))
     known = check.get("kind") not in UNCHECKED
-    counts = [share * len(rows) for share in shares["estimate"]] if shares else [predicted[name] for name in classes]
-    uneven = known and unlike(labels, counts)
+    counts = [predicted[name] for name in classes]
+    note = on_all_photos(labels, counts, used.cells.recall, shares.get("estimate", ())) if known else ""
     return {
         "name": run.name,
         "photos": len(rows),
         "labels": sum(labels),
-        "checked": {"kind": check.get("kind"), "known": known, "note": UNLIKE if uneven else ""},
+        "checked": {"kind": check.get("kind"), "known": known, "note": note},
         "recall": fmean(share for share in used.cells.recall if share is not None),
         "models": [model.to_json() for model in models],
         "why": _why(models, used, bool(check.get("folds"))),
