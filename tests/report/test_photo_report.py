@@ -2,6 +2,7 @@
 
 import json
 import struct
+from importlib.resources import files
 
 import numpy as np
 import pytest
@@ -197,6 +198,11 @@ def test_the_page_in_a_browser(chromium, tmp_path, width):
     page = chromium.page(out.as_uri(), width=width)
     text = page.evaluate("document.body.innerText")
     assert "33 of 40 checked labels" in text
+    assert "82 %" in text, "not 83 %: 82.5 is rounded as on the terminal"
+    numbers = [[100 * number / 80, digits] for number in range(-80, 81) for digits in range(3)]
+    kit = files("debiaspl.report.pages").joinpath("kit.js").read_text()
+    rounded = page.evaluate(f"(() => {{ {kit}\n return {numbers}.map((one) => fixed(...one)); }})()")
+    assert rounded == [f"{value:.{digits}f}" for value, digits in numbers]
     assert page.evaluate("document.querySelectorAll('#unsure img').length") == 20
     assert page.evaluate("document.querySelector('#research details').open") is False
     for word in ("pseudo", "seed", "prior", "prediction rate"):

@@ -184,7 +184,7 @@ function calibrationSection({ calibration }) {
   return section(
     "calibration",
     "Can the confidence be trusted?",
-    paragraph(`On the whole ${side}: mean confidence is ${Math.abs(100 * calibration.gap).toFixed(1)} points ${calibration.gap < 0 ? "below" : "above"} the accuracy. Expected calibration error: ${write.share(calibration.error)}.`),
+    paragraph(`On the whole ${side}: mean confidence is ${fixed(Math.abs(100 * calibration.gap), 1)} points ${calibration.gap < 0 ? "below" : "above"} the accuracy. Expected calibration error: ${write.share(calibration.error)}.`),
     chart("Accuracy by confidence, with 95 % intervals", drawn, dataTable("In ten bins of confidence", columns, rows)),
   );
 }

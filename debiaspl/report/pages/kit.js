@@ -17,11 +17,17 @@ function fill(node, attributes, children) {
   return node;
 }
 
+// Half goes to the even digit, as on the terminal, so that both print the same; toFixed rounds it up.
+function fixed(value, digits) {
+  const [up, half] = [value.toFixed(digits), (value * 2 ** (digits + 1)) % 2];
+  return Math.abs(half) === 1 && up.at(-1) % 2 ? (value - half / 10 ** (digits + 1)).toFixed(digits) : up;
+}
+
 const write = {
   count: (value) => (value === null || value === undefined ? "-" : Math.round(value).toLocaleString("en")),
-  share: (value) => (value === null || value === undefined ? "-" : `${(100 * value).toFixed(1)} %`),
-  times: (value) => (value === null || value === undefined ? "-" : `${value.toFixed(2)} ×`),
-  ratio: (value) => (value === null || value === undefined ? "-" : value < 100 ? value.toFixed(1) : write.count(value)),
+  share: (value) => (value === null || value === undefined ? "-" : `${fixed(100 * value, 1)} %`),
+  times: (value) => (value === null || value === undefined ? "-" : `${fixed(value, 2)} ×`),
+  ratio: (value) => (value === null || value === undefined ? "-" : value < 100 ? fixed(value, 1) : write.count(value)),
   number: (value) => (value === null || value === undefined ? "-" : Number(value.toPrecision(4)).toLocaleString("en", { maximumFractionDigits: 8 })),
   text: (value) => (value === null || value === undefined ? "-" : String(value)),
 };

@@ -22,7 +22,7 @@ const HOW_CHECKED = {
 };
 
 function photoCards({ checked, recall, models, why }, used) {
-  const share = (value) => `${(100 * value).toFixed(0)} %`;
+  const share = (value) => `${fixed(100 * value, 0)} %`;
   const [low, high] = used.interval;
   return [
     factList([

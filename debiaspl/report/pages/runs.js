@@ -59,7 +59,7 @@ function runFacts(run, method) {
 
 function points(value) {
   if (value === null) return "-";
-  const signed = (one) => `${one < 0 ? "−" : "+"}${Math.abs(100 * one).toFixed(1)}`;
+  const signed = (one) => `${one < 0 ? "−" : "+"}${fixed(Math.abs(100 * one), 1)}`;
   if (value.per_seed.length === 1) return signed(value.mean);
   if (!value.interval) return `${signed(value.mean)} (${value.per_seed.map(signed).join(", ")})`;
   const [low, high] = value.interval;
@@ -71,9 +71,9 @@ function accuracySection({ methods, runs, tints }) {
   const said = (accuracy) => {
     if (!accuracy) return "not yet";
     if (accuracy === "unmeasured") return "no labels";
-    const mean = (100 * accuracy.mean).toFixed(1);
-    if (accuracy.interval) return `${mean} (${accuracy.interval.map((value) => (100 * value).toFixed(1)).join(" to ")})`;
-    return `${mean} ± ${(100 * accuracy.deviation).toFixed(1)}`;
+    const mean = fixed(100 * accuracy.mean, 1);
+    if (accuracy.interval) return `${mean} (${accuracy.interval.map((value) => fixed(100 * value, 1)).join(" to ")})`;
+    return `${mean} ± ${fixed(100 * accuracy.deviation, 1)}`;
   };
   const columns = [
     { name: "method", text: true }, { name: "runs", write: write.count }, { name: "accuracy %", write: said }, { name: "− supervised", write: points },
