@@ -104,7 +104,8 @@ def commands(group: Any, before: str = "debiaspl") -> Iterator[tuple[str, Any]]:
 
 
 def command_page() -> str:
-    parts = ["# Command line\n", "`debiaspl COMMAND --help` prints the same on the terminal.\n"]
+    links = "`debiaspl --follow-links COMMAND` also reads links out of a photo folder."
+    parts = ["# Command line\n", f"`debiaspl COMMAND --help` prints the same on the terminal. {links}\n"]
     for name, command in commands(typer.main.get_command(app)):
         usage = " ".join([name, *command.collect_usage_pieces(command.make_context(name, [], resilient_parsing=True))])
         about = " ".join((command.help or "").split())

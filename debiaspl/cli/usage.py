@@ -81,7 +81,8 @@ class _OneForm:
         except Exception as error:
             if not hasattr(error, "format_message") or not typed:
                 raise  # typer exits, or shows the help
-            fail(f"{_hint(typed, self) or error.format_message()} See: {ctx.command_path} --help", 2)
+            message = _hint(typed, self) or error.format_message()
+            fail(f"{message}{'' if message[-1] in '.?' else '.'} See: {ctx.command_path} --help", 2)
 
 
 class PlainCommand(_OneForm, TyperCommand):
@@ -107,6 +108,7 @@ class PlainGroup(_OneForm, TyperGroup):
             *wrap(self.help or "", 80),
             "",
             "Usage: debiaspl COMMAND [OPTIONS], debiaspl COMMAND --help, debiaspl --version",
+            "       debiaspl --follow-links COMMAND also reads links out of a photo folder",
         ]
         shown: list[Any] = [command for command in self.commands.values() if not command.hidden]
         for group, commands in groupby(shown, lambda command: command.rich_help_panel):

@@ -38,6 +38,8 @@ def test_help_fits_80_columns(path, monkeypatch):
 def test_the_list_of_commands_has_groups_and_an_example_each():
     shown = CliRunner().invoke(app, ["--help"]).output
     assert [line for line in shown.splitlines() if line in GROUPS] == list(GROUPS)
+    options = {name for one in EVERY[()].params for name in one.opts}
+    assert [name for name in options if name not in shown] == [], "an option of no command has no other help"
     for name in COMMANDS[()].commands:
         if (name,) in COMMANDS:
             assert re.search(rf"^  {name} .*\n(?:            .*\n)*            debiaspl {name}", shown, re.M), name
@@ -115,6 +117,7 @@ def test_whatever_is_written_can_be_overwritten():
         "label photos --classes rose, petunia": "--classes 'rose,petunia'",
         "train photos --follow-links": "before the command",
         "list recipe": "recipes",
+        "next run photos --count 0": "equal to 1. See",
         "trian photos": "train",
     }.items(),
 )
