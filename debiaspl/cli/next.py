@@ -41,6 +41,8 @@ def next_command(
     from debiaspl.training.process import find_device
 
     if photos is None and run is not None and (run / "results.json").is_file():
+        if features is None:
+            raise ValueError(f"{run} is a run. Expected its photos too: debiaspl next {run} PHOTOS.")
         photos = features
     model_of = run if photos is not None else None
     photos, features = options.photos_or_features(photos or run, features)

@@ -125,6 +125,7 @@ def test_nothing_to_pick_and_files_that_exist(run, photos, tmp_path):
     (tmp_path / "next.html").write_text("mine")
     result = debiaspl("next", run, photos, "--out", tmp_path / "next.csv", "--page", tmp_path / "next.html")
     assert "--overwrite" in result.stderr
+    assert f"next {run} PHOTOS" in debiaspl("next", run, "--out", tmp_path / "next.csv").stderr
     assert not (tmp_path / "next.csv").exists()
 
 
