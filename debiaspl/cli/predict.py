@@ -99,7 +99,7 @@ def predict_command(
         say(f"The page is {page}")
     warn_of_bad(found.bad, "predicted", "; --skipped FILE writes all")
     if listing.skipped:
-        say(f"{counted(len(listing.skipped), 'other file')} left out: not images", err=True)
+        say(f"{counted(len(listing.skipped), 'other file')} left out; --skipped FILE says why", err=True)
     if skipped is not None:
         reasons = sorted([*found.bad.items(), *listing.skipped])
         write_text(skipped, "".join(map(csv_line, (("file_name", "reason"), *reasons))))

@@ -142,11 +142,16 @@ def split_table(text: str, table: Path, columns: Columns = USUAL) -> LabelText:
     assumed = [] if separator == "," else [f"separated by {SEPARATORS[separator]}"]
     if (names[file], names[label]) != tuple(name.strip().casefold() for name in columns.names):
         assumed.append(f"files in the column {names[file]} and labels in {names[label]}")
-    line = f"{table} was read like this: {'; '.join(assumed)}."
-    if assumed and line not in _TOLD and parent_process() is None:
+    if assumed:
+        tell_once(f"{table} was read like this: {'; '.join(assumed)}.")
+    return LabelText(table, header, tuple(others), names, (file, label), separator)
+
+
+def tell_once(line: str) -> None:
+    """Log a line that a command would say each time it reads its input."""
+    if line not in _TOLD and parent_process() is None:
         _TOLD.add(line)
         _log.warning("%s", line)
-    return LabelText(table, header, tuple(others), names, (file, label), separator)
 
 
 def _places(names: Sequence[str], typed: str | None, usual: str, also: frozenset[str]) -> list[int]:

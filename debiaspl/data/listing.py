@@ -12,7 +12,7 @@ from torch import Tensor
 from debiaspl._printable import counted
 from debiaspl.data.file_names import EXTENSIONS, HEIC, NO_HEIC, FileNames, is_image_name, leads_out, reads_heic
 from debiaspl.data.images import UNLABELED, Files
-from debiaspl.data.label_table import USUAL, Columns, class_name, match_files, read_label_table
+from debiaspl.data.label_table import USUAL, Columns, class_name, match_files, read_label_table, tell_once
 from debiaspl.data.manifest import encoded_names
 from debiaspl.data.text import UNLABELED_NAME, DataError, composed, is_utf8, means_no_label, shown
 
@@ -110,6 +110,9 @@ def _find_images(root: Path) -> tuple[tuple[str, ...], Skipped]:
     # The folder's own table belongs there, also if it is unused.
     entries = sorted(entry for entry in _walk(root) if entry[0] != TABLE)
     images = tuple(name for name, kind in entries if kind == _IMAGE)
+    for reason in (_LEAVES, NO_HEIC):
+        if images and (count := sum(kind == reason for _, kind in entries)):
+            tell_once(f"Of {root}, {counted(count, 'file')} left out: {reason}.")
     return images, tuple((name, kind) for name, kind in entries if kind != _IMAGE)
 
 

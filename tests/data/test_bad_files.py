@@ -297,8 +297,11 @@ def linked(root: Path, tmp_path: Path) -> Path:
     return root
 
 
-def test_link_out(linked: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_link_out(linked: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
     images, reasons = read_folder(linked, (8, 8))
+    list_folder(linked)
+    (told,) = (line for line in caplog.messages if "left out" in line)
+    assert "2 files left out: a link that leaves the folder; --follow-links" in told, "once, also where images stream"
     assert images.ids == ("cat/good.jpg", "dog/good.jpg")
     out = "a link that leaves the folder; --follow-links reads it"
     assert reasons == (("cat/link.jpg", out), ("dog/more", out))
