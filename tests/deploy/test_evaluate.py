@@ -14,7 +14,7 @@ from debiaspl.report import evaluation
 from debiaspl.report.photo_pages import sheet_page
 from debiaspl.training import Choice, Recipe, Run
 from tests.report.chromium import Chromium, needs_chromium
-from tests.typed import debiaspl, done, refused, rows_of
+from tests.typed import done, refused, rows_of
 
 
 @pytest.fixture
@@ -101,26 +101,21 @@ def test_what_a_run_has_learned_from_is_what_it_recorded(run, photos, tmp_path):
 
 def test_one_photo(run, model, photos, tmp_path):
     photo = photos / "china" / "0000.jpg"
-    ran = debiaspl("predict", run, photo)
     label = model.predict([photo])[0]
-    assert ran.exit_code == 0, ran.output
-    assert ran.output.startswith(f"{photo}: {label} ")
+    assert done("predict", run, photo).startswith(f"{photo}: {label} ")
     done("predict", run, photo, "--out", tmp_path / "one.csv")
     assert (tmp_path / "one.csv").read_text().splitlines()[1].startswith(f"0000.jpg,{label},")
-    ran = debiaspl("predict", run, photos)
-    assert "is not a single photo. Say where to write the predictions: --out predicted.csv." in ran.output
-    ran = debiaspl("predict", run, photos / "none.jpg", "--out", tmp_path / "two.csv")
-    assert "none.jpg does not exist" in ran.output
+    said = refused("predict", run, photos)
+    assert "is not a single photo. Say where to write the predictions: --out predicted.csv." in said
+    said = refused("predict", run, photos / "none.jpg", "--out", tmp_path / "two.csv")
+    assert "none.jpg does not exist" in said
 
 
-def test_options_that_would_do_nothing_are_refused(run, photos, tmp_path):
+def test_options_that_would_do_nothing_and_two_outputs_with_one_name_are_refused(run, photos, tmp_path):
     photo, page = photos / "china" / "0000.jpg", tmp_path / "p.html"
-    ran = debiaspl("predict", run, photo, "--page", page, "--probabilities")
-    assert "leave out --page and --probabilities" in ran.output
+    ran = refused("predict", run, photo, "--page", page, "--probabilities")
+    assert "leave out --page and --probabilities" in ran
     assert not page.exists()
-
-
-def test_two_outputs_with_one_name_are_refused(run, photos, tmp_path):
     (tmp_path / "sub").mkdir()
     same = tmp_path / "sub" / ".." / "new.csv"
     ran = refused("predict", run, photos, "--out", tmp_path / "new.csv", "--skipped", same)
@@ -147,8 +142,8 @@ def test_the_sheet_has_pictures_of_every_class(run, photos, tmp_path):
     assert page.read_text().count("data:image/webp;base64,") == 24
     never = sheet_page([Prediction("china/0000.jpg", "china", 0.9)], ("china", "owl"), run, photos)
     assert '{"name":"owl","count":0,"confidence":null,"shown":[]}' in never
-    again = debiaspl("predict", run, photos, "--out", tmp_path / "2.csv", "--page", page)
-    assert "exists already. Use --overwrite to replace it" in again.output
+    again = refused("predict", run, photos, "--out", tmp_path / "2.csv", "--page", page)
+    assert "exists already. Use --overwrite to replace it" in again
 
 
 @pytest.mark.slow

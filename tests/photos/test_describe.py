@@ -28,11 +28,7 @@ def outcome(ours, theirs, total=40, folds=3):
 @pytest.mark.parametrize(
     ("ours", "theirs", "words"),
     [
-        (
-            photos(0, 20),
-            photos(1, 21),
-            "not show whether the unlabeled photos help: debiaspl has 20 of 40 labels right",
-        ),
+        (photos(0, 20), photos(1, 21), "not show whether the unlabeled photos help: debiaspl has 20 of 40 labels"),
         (photos(0, 20), photos(0, 23), "the supervised model 23 (0 only with debiaspl, 3 only with the latter)."),
         (photos(0, 20), photos(0, 30), "do not help here: debiaspl has 20 of 40 labels right, the supervised model 30"),
         (photos(0, 30), photos(0, 20), "The unlabeled photos help: debiaspl has 30 of 40 labels right, the supervised"),

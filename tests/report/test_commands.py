@@ -75,16 +75,11 @@ def test_a_run_is_audited(runs, tmp_path):
 
 def test_report_of_a_run_of_runs_and_of_a_folder_of_runs(runs, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    one = debiaspl("report", runs / "debiaspl-seed0")
-    assert one.stdout.strip() == f"The report is {runs / 'debiaspl-seed0' / 'report.html'}"
-    assert (runs / "debiaspl-seed0" / "report.html").exists()
-    two = debiaspl("report", runs / "fixmatch-seed0", runs / "debiaspl-seed0")
-    assert two.stdout.strip() == "The report is report.html"
-    assert (tmp_path / "report.html").exists()
-    everything = debiaspl("report", runs, "--out", "all.html")
-    assert everything.stdout.strip() == "The report is all.html"
-    none = refused("report", tmp_path)
-    assert "is not a run of debiaspl and holds no runs" in none
+    one, two, every = [runs / "debiaspl-seed0"], [runs / "fixmatch-seed0"], [runs, "--out", "all.html"]
+    for typed, page in ((one, one[0] / "report.html"), ([*two, *one], "report.html"), (every, "all.html")):
+        assert debiaspl("report", *typed).stdout.strip() == f"The report is {page}"
+        assert (tmp_path / page).exists()
+    assert "is not a run of debiaspl and holds no runs" in refused("report", tmp_path)
 
 
 def test_untrusted_names_stay_inside_the_values(tmp_path):

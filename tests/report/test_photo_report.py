@@ -26,9 +26,8 @@ def photos(folder):
     """Pictures of three colours."""
     folder.mkdir()
     for number in range(60):
-        Image.new("RGB", (120, 90), ((255, 0, 0), (0, 160, 0), (30, 30, 255))[number % 3]).save(
-            folder / f"{number}.png"
-        )
+        colour = ((255, 0, 0), (0, 160, 0), (30, 30, 255))[number % 3]
+        Image.new("RGB", (120, 90), colour).save(folder / f"{number}.png")
     return folder
 
 
