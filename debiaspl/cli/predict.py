@@ -87,11 +87,9 @@ def predict_command(
     say(f"{counted(sum(found.counts.values()), 'image')}: {shown(classes, limit=12)}")
     say(f"Their labels are in {out}")
     if found.different:
-        say(
-            f"warning: these photos have other class shares than those of the run: {printable(found.different)}. "
-            "--shares folder estimates them anew, --shares even counts every class the same.",
-            err=True,
-        )
+        other = f"these photos have other class shares than those of the run: {printable(found.different)}"
+        todo = "--shares folder estimates them anew, --shares even counts every class the same"
+        say(f"warning: {other}. {todo}.", err=True)
     if page is not None:
         from debiaspl.report.photo_pages import sheet_page
 

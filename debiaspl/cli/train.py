@@ -170,9 +170,7 @@ def _train_photos(photos: "Photos", encoder: str | None, method: str | None, wan
     if planned.frozen:
         _refuse_tensorboard(how)
     elif photos.features is not None:
-        raise ValueError(
-            "--features are those of a frozen encoder: leave them out, or leave out --fine-tune and --encoder none."
-        )
+        raise ValueError("--features are of a frozen encoder: leave them out, or --fine-tune and --encoder none.")
     place = planned.place
     with Run(place).replacing(planned.inputs, overwrite):
         run = Run.at(place, planned.recipe, how.resume)
@@ -223,9 +221,9 @@ def _train_start(
         if photos.classes:
             say("Labels only measure the features at the end. To leave out those of class folders: --folders ignore.")
         network = NETWORKS.get(recipe.network.name, recipe.network.name)
-        size = f"{recipe.image_size} x {recipe.image_size} pixels"
+        size = f"{recipe.image_size} x {recipe.image_size} pixels, {recipe.algorithm.name}"
         steps = f"{recipe.steps:,} steps of {recipe.unlabeled_batch} images"
-        _say_begun(how.resume, run, f"{network}, at {size}, {recipe.algorithm.name}, {steps}.")
+        _say_begun(how.resume, run, f"{network}, at {size}, {steps}.")
         results = train_start(photos, recipe, place, how)
     if results.get("check", {}).get("kind") == "none":
         say("No class has two labels, so the features cannot be measured.")
