@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+from debiaspl.cli import options
 from debiaspl.cli.options import Encoder, Features, Photos, Port, RunNetwork, TableColumns, file, option, table_columns
 from debiaspl.cli.terminal import say
 
@@ -39,6 +40,9 @@ def label_command(
     from debiaspl.photos.encoding import FOLDER, about_kept
     from debiaspl.training import RunError
 
+    if run is not None:
+        useless = {"--encoder": encoder != "none" and encoder, "--features": features}
+        options.refuse_useless(useless, f"--run {run} computes features of its own")
     if out is not None:
         refuse_missing_folder(out)
     named = read_class_names(classes) if classes is not None else None

@@ -24,7 +24,7 @@ def next_command(
     ] = None,
     column: options.TableColumns = None,
     page: Annotated[Path | None, file("Write an HTML page of thumbnails.", "no page")] = None,
-    features: options.Features = None,
+    features: options.RunFeatures = None,
     overwrite: options.OverwriteFiles = False,
     network: options.RunNetwork = None,
     device: options.Device = None,

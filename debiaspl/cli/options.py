@@ -72,14 +72,9 @@ Encoder = Annotated[
         "efficientnet-lite0, if it is installed",
     ),
 ]
-Features = Annotated[
-    Path | None,
-    option(
-        "A folder of features, as debiaspl encode writes them: what it has is not computed again.",
-        "beside the run",
-        metavar="FOLDER",
-    ),
-]
+STORED = "A folder of features, as debiaspl encode writes them: what it has is not computed again."
+Features = Annotated[Path | None, option(STORED, "beside the run", metavar="FOLDER")]
+RunFeatures = Annotated[Path | None, option(STORED, "with a run: all are computed", metavar="FOLDER")]
 PartOf = Annotated[
     str | None,
     option(

@@ -32,7 +32,7 @@ def predict_command(
             metavar="run|folder|even",
         ),
     ] = None,
-    features: options.Features = None,
+    features: options.RunFeatures = None,
     network: options.RunNetwork = None,
     part: options.PartOf = None,
     on: options.OnRay = None,

@@ -68,6 +68,7 @@ def test_a_kill_at_any_time_loses_nothing_that_was_answered(tmp_path):
         ([], "does not say which classes there are"),
         (["--classes", "a,b", "--out", "nowhere/labels.csv"], "there is no folder nowhere. Fix the name"),
         (["--classes", "a,b", "--run", "norun"], "norun does not exist. Expected the folder of a run"),
+        (["--run", "run", "--encoder", "efficientnet-lite0", "--features", "f"], "leave out --encoder and --features"),
         (["--classes", "a,b", "--out", "bad.csv"], "bad.csv has the columns x, y"),
     ],
 )
