@@ -22,7 +22,7 @@ FIXMATCH, HALF_WAVE = 7 / 16, 1.0
 """Arcs of the learning rate."""
 LIST = " For a list: debiaspl list settings RECIPE."
 RANGES = {
-    "seed": f"[0, {2**62}]",
+    "seed": f"[0, {2**32 - 2}]",
     "image_size": f"[0, {2**14}]",
     "labeled_batch": f"[0, {2**20}]",
     "health_every": f"[-1, {2**40}]",
