@@ -199,7 +199,7 @@ def load(name: str, base: type | None) -> Any:
         raise ValueError(f"{path} has no {wanted!r} that {wants}; it has {own}.")
     if inspect.isabstract(part):
         missing = ", ".join(f"{method}()" for method in sorted(part.__abstractmethods__))
-        raise ValueError(f"{name} does not define {missing}. For an example see debiaspl/algorithms/supervised.py.")
+        raise ValueError(f"{name} does not define {missing}, as debiaspl/algorithms/fixmatch.py does.")
     return part
 
 

@@ -51,6 +51,7 @@ class Other:
 """
 
 FIXMATCH = "from debiaspl.algorithms import FixMatch\nclass Mine(FixMatch):\n    def __init__("
+ABSTRACT = "from debiaspl.algorithms import Algorithm\nclass Mine(Algorithm):\n    pass"
 
 EVIL = """
 from pathlib import Path
@@ -215,7 +216,7 @@ def test_settings_of_a_file_that_was_not_loaded_are_checked_when_it_is_built(min
         ("\nx = 1 / 0", "mine.py:Mine", "line 2: ZeroDivisionError"),
         ("class Mine(:", "mine.py:Mine", "SyntaxError"),
         ("import sys\nsys.exit(2)", "mine.py:Mine", "line 2: SystemExit"),
-        ("from debiaspl.algorithms import Algorithm\nclass Mine(Algorithm):\n    pass", "mine.py:Mine", "losses()"),
+        (ABSTRACT, "mine.py:Mine", "losses(), as debiaspl/algorithms/fixmatch.py"),
         (f"{FIXMATCH}self): pass", "mine.py:Mine", "correction"),
         (f"{FIXMATCH}self, a, **rest): pass", "mine.py:Mine", "default for a"),
     ],
