@@ -61,13 +61,14 @@ SUPPLIED = (
 def find(kind: str, name: str) -> Any:
     """The builder of the part of this kind and name. If it names a file, that file is executed, unless it is loaded."""
     if kind in OWN and names_file(name):
+        if PLUS in name.rpartition(":")[2] or (PLUS in name and not file_of(name).is_file()):
+            raise ValueError(f"{kind} is {name}, but a class in a file cannot be combined with others. Name it alone.")
         return _checked(kind, name, load(name, OWN[kind]))
     if kind == "network" and is_own(name):
         return _own_network(name)
     names = name.split(PLUS) if kind == "correction" else [name]
-    for one in names:
-        if one not in PARTS[kind]:
-            raise ValueError(f"there is no {kind} named {one!r}.{_hint(kind, one)}")
+    if unknown := [one for one in names if one not in PARTS[kind]]:
+        raise ValueError(f"there is no {kind} named {unknown[0]!r}.{_hint(kind, unknown[0])}")
     return PARTS[kind][name] if len(names) == 1 else CompositeBuilder(name, CORRECTIONS)
 
 
