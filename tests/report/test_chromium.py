@@ -273,11 +273,11 @@ def test_two_methods_stand_side_by_side_in_one_order(chromium, pages, runs):
     for method, shown in zip(("supervised", "fixmatch", "debiaspl"), rows[1:], strict=True):
         values = [json.loads((runs / f"{method}-seed{seed}/results.json").read_text())["accuracy"] for seed in (0, 1)]
         assert shown.startswith(f"{100 * sum(values) / 2:.1f} ± ")
-    (each,) = page.evaluate(f"[{ACCURACY}.rows[2].cells[3].textContent]")
-    signs = each.replace("\N{MINUS SIGN}", "-")
+    signs = page.evaluate(f"{ACCURACY}.rows[2].cells[3].textContent").replace("\N{MINUS SIGN}", "-")
     assert re.fullmatch(r"[+-][\d.]+ \([+-][\d.]+, [+-][\d.]+\)", signs), "two seeds: both, and no interval"
-    dots = page.evaluate("document.querySelectorAll('#accuracy circle').length")
-    assert dots == 6
+    assert page.evaluate("document.querySelectorAll('#accuracy circle').length") == 6
+    others = chromium.page(pages["start and run"]).evaluate("document.querySelector('#accuracy').textContent")
+    assert "supervised" not in others, "runs without a supervised one have no difference to it"
     choose = "document.querySelector('#pseudo select')"
     page.evaluate(f"{choose}.value = '1'; {choose}.dispatchEvent(new Event('change'))")
     titles = page.evaluate("[...document.querySelectorAll('#pseudo .pair figcaption')].map(one => one.textContent)")

@@ -26,12 +26,8 @@ function runsParts(values) {
 
 // The baseline is grey wherever it is seen; the others have the colours of the paper's figures in this project.
 function methodTints(methods) {
-  let next = 0;
-  return methods.map((method) => {
-    if (method.supervised) return "grey";
-    next += 1;
-    return METHOD_COLOURS[(next - 1) % METHOD_COLOURS.length];
-  });
+  let last = -1;
+  return methods.map((method) => (method.supervised ? "grey" : METHOD_COLOURS[(last += 1) % METHOD_COLOURS.length]));
 }
 
 function runsLead({ about, runs, same_data: same }) {
@@ -80,6 +76,8 @@ function accuracySection({ methods, runs, tints }) {
     { name: "worst recall", write: write.share }, { name: "off shares", write: write.share }, { name: "almost none", write: (value) => (value === null ? "-" : write.number(value)) }, { name: "pseudo-labels right", write: write.share },
   ];
   const rows = methods.map((method) => [method.title, method.runs, method.unmeasured ? "unmeasured" : method.accuracy, method.to_supervised, method.worst_recall, method.off ? method.off.distance : null, method.off ? method.off.almost_none : null, method.pseudo_accuracy]);
+  const against = methods.some((method) => method.to_supervised);
+  if (!against) [columns, ...rows].forEach((row) => row.splice(3, 1));
   const dots = methods.map((method, place) => ({
     name: method.title,
     dots: runs.filter((run) => run.method === place && run.interval).map((run) => ({ value: run.accuracy, low: run.interval[0], high: run.interval[1], colour: tints[place], title: `${run.name}: ${write.share(run.accuracy)}` })),
@@ -90,7 +88,7 @@ function accuracySection({ methods, runs, tints }) {
   return section(
     "accuracy",
     "Accuracy",
-    el("div", { class: "scroll" }, dataTable("Mean ± standard deviation over seeds; a single run with its 95 % interval. Difference to supervised: paired, of each seed; of six seeds or more with its 95 % interval by Student’s t and the p value of the exact sign-flip test. Worst recall: of the class least recognised, the mean. Off shares: pseudo-labels of the second half that would have to change class to match the true shares, or even ones where those are not known (total variation distance). Almost none: classes with less than a tenth of theirs. Both, and how many labels were right: the mean.", columns, rows)),
+    el("div", { class: "scroll" }, dataTable(`Mean ± standard deviation over seeds; a single run with its 95 % interval. ${against ? "Difference to supervised: paired, of each seed; of six seeds or more with its 95 % interval by Student’s t and the p value of the exact sign-flip test. " : ""}Worst recall: of the class least recognised, the mean. Off shares: pseudo-labels of the second half that would have to change class to match the true shares, or even ones where those are not known (total variation distance). Almost none: classes with less than a tenth of theirs. Both, and how many labels were right: the mean.`, columns, rows)),
     dots.some((row) => row.dots.length) ? chart("Accuracy on the test images; a dot for each seed, with its 95 % interval", dotChart(dots, { step: 14 + 8 * most, axis: "accuracy", write: (value) => write.share(value).replace(".0", ""), label: "Dots: accuracy of each run" }), table) : null,
   );
 }
