@@ -43,7 +43,7 @@ def recipe(name: str, length: str | None = None, method: str | None = None, load
     return replace(
         made,
         name="-".join(re.sub(r"[^\w.+-]+", "-", part) for part in parts),
-        about=f"{cell.about}: {method}{'' if length == first else f', {length}'}",
+        about=f"{cell.about}{'' if length == first else f', {length}'}",
         paper=cell.papers.get(method) if length == "paper" else None,
     )
 

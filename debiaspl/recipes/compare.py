@@ -105,7 +105,7 @@ def base_recipe(name: str | None, length: str | None = None, settings: Sequence[
 
 def _recipe_of(base: Recipe, method: str, settings: Mapping[str, str]) -> Recipe:
     """The base with this method, and those of ``settings`` that it has."""
-    recipe = with_method(base, method, load_files=True)
+    recipe = replace(with_method(base, method, load_files=True), paper=None)
     if base.name in SHORT:
         recipe = recipe.changed(**SETTINGS.get(recipe.algorithm.name, {}))
     # Parts first, and one by one: a part that is named has settings which the one before it did not have.

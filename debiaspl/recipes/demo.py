@@ -15,7 +15,7 @@ from debiaspl.recipes.comparison import Comparison
 BALANCED = replace(
     recipe("digits-10", method="debiaspl").changed(strength=2.0),
     name="digits-10-demo",
-    about="digits, balanced, one label a class: DebiasPL, the demo's own strength",
+    about="digits, balanced, one label a class, with the demo's own strength",
 )
 """digits-10 with a strength that was chosen on seeds 100 to 115, by accuracy on the unlabeled training images:
 benchmarks/demo_settings.py."""

@@ -124,7 +124,7 @@ scripts is in docs/imagenet.md. No run of it has been made here."""
 
 DIGITS = Recipe(
     name="digits-10",
-    about="digits, balanced, one label a class: debiaspl",
+    about="digits, balanced, one label a class",
     cost="~10 s on one core",
     data="digits",
     protocol=Choice("few-labels", {"per_class": 1}),

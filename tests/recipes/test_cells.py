@@ -78,7 +78,7 @@ def test_there_are_few_names_and_a_recipe_is_built_when_it_is_asked_for(monkeypa
 )
 def test_a_recipe_is_named_after_its_choices(chosen, name, method, paper):
     made = recipe(*chosen)
-    assert (made.name, method_of(made), made.paper) == (name, method, paper)
+    assert (made.name, method_of(made), made.paper, method in made.about) == (name, method, paper, False)
     assert RECIPES.origin(made)[0].diff(made) == {}
 
 

@@ -52,7 +52,7 @@ def longer() -> Any:
 
 
 def planned(*methods: str, settings: list[str] | None = None) -> Any:
-    return plan(ONE_LABEL, methods, range(2), settings or [])
+    return plan(replace(ONE_LABEL, paper=94.6), methods, range(2), settings or [])
 
 
 def start(program: Path, out: Path) -> subprocess.Popen[str]:
@@ -170,7 +170,7 @@ def test_methods_are_compared_with_the_first(tmp_path, monkeypatch):
     assert [job.out.name for job in jobs[::2]] == [
         *("fixmatch-seed0", "debiaspl-seed0", "remixmatch+debiaser-seed0", "mine.py-Mine+debiaser-seed0"),
     ]
-    assert [job.recipe.seed for job in jobs] == [0, 1] * 4
+    assert [(job.recipe.seed, job.recipe.paper) for job in jobs] == [(0, None), (1, None)] * 4
     assert [job.recipe.correction.settings.get("strength") for job in jobs[::2]] == [None, 1, 1, 1]
     ended = [{"accuracy": 0.1 * place, "worst_recall": 0.0, "timing": {"seconds": 1.0}} for place in range(8)]
     monkeypatch.setattr(compare_module, "train_all", lambda jobs, *rest: ended)

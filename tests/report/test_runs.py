@@ -79,9 +79,10 @@ def test_the_prior_is_shown_and_the_mean_prediction_where_there_is_none():
 
 
 def test_methods_of_one_name_are_told_apart_by_what_differs(tmp_path):
-    strengths = [begun(tmp_path / str(s), correction=Choice("debiaser", {"strength": s})) for s in (0.25, 0.75)]
-    titles = [method.title for method in methods_of([read_run(folder) for folder in strengths])]
-    assert titles == ["debiaspl, strength 0.25", "debiaspl, strength 0.75"]
+    parts = {s: Choice("debiaser", {"strength": s}) for s in (0.25, 0.75)}
+    runs = [read_run(begun(tmp_path / str(s), about=f"with {s}", correction=part)) for s, part in parts.items()]
+    assert [method.title for method in methods_of(runs)] == ["debiaspl, strength 0.25", "debiaspl, strength 0.75"]
+    assert runs_values(runs)["about"] == "", "what is said of one run is not of all"
 
 
 def test_the_page_holds_the_numbers_of_the_results(runs):

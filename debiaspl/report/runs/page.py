@@ -64,7 +64,7 @@ def runs_values(runs: Sequence[RunRecord]) -> dict[str, Any]:
     }
     return {
         "kind": "runs",
-        "about": runs[0].recipe.about,
+        "about": runs[0].recipe.about if len({run.recipe.about for run in runs}) == 1 else "",
         "classes": [short_name(name) for name in names],
         "findings": [vars(finding) for finding in run_findings(methods, names)],
         "same_data": len(data) < 2,
