@@ -85,6 +85,8 @@ def train(
             -1..1, into logits; a function ``build(num_classes)`` that returns one; or its file, ``mine.py:build``. Its
             last linear layer is the classifier. Pass it again to resume, and to ``load_model``.
     """
+    if not isinstance(recipe, Recipe):
+        raise TypeError(f"recipe is {recipe!r}, expected a Recipe, such as debiaspl.recipe('digits-10').")
     if network is not None:
         recipe = recipe.changed(network=allowed_network(network).name)
     if data is not None:
@@ -244,11 +246,9 @@ def _refuse_bad(step: Step, run: Run, group: Group) -> None:
 
 def _record(step: Step, number: int) -> dict[str, Any]:
     record = {"step": number, **step.monitor.summary()}
-    prior = getattr(step.algorithm.correction, "prior", None)
-    if prior is not None:
+    if (prior := getattr(step.algorithm.correction, "prior", None)) is not None:
         record["prior"] = prior.tolist()
-    followed = record.get("prior") or record.get("marginal")
-    if followed:
+    if followed := record.get("prior") or record.get("marginal"):
         record["distance"] = distance(followed, step.monitor.true)
     if step.skipped:
         record["skipped"], step.skipped = step.skipped, {}

@@ -90,22 +90,20 @@ def test_wrong_data_are_refused_and_leave_no_folder(digits, tmp_path):
     task = Task(digits, unlabeled, digits)
     encoded = task.with_sets(lambda images: replace(images, images=torch.ones(len(images), 3)))
     for data, error, noun, settings in (
-        (pixels, TypeError, "Tensor", []),
-        ("digits", TypeError, "str", []),
+        *((wrong, TypeError, type(wrong).__name__, []) for wrong in (pixels, "digits")),
         ((pixels, ["a"] * 10), ValueError, "labels", []),
         ((pixels, [0.5] * 10), ValueError, "dtype", []),
         ((pixels, [0, 1]), ValueError, "shape", []),
-        ((torch.full((4, 8, 8), 7.5), [0, 1, 0, 1]), ValueError, "dtype", []),
-        ((torch.full((4, 8), 7.5), [0, 1, 0, 1]), ValueError, "dtype", []),
+        *(((torch.full(shape, 7.5), [0, 1, 0, 1]), ValueError, "dtype", []) for shape in ((4, 8, 8), (4, 8))),
         (task, ValueError, "validation", ["validation=0.5"]),
         (encoded, ValueError, "vectors", []),
     ):
         with pytest.raises(error, match=noun):
             train(changed(SHORT, *settings), tmp_path / "run", data)
+    with pytest.raises(TypeError, match=r"debiaspl\.recipe"):
+        train("digits-10", tmp_path / "run")
     assert not (tmp_path / "run").exists()
-    for test, noun in (
-        (ImageSet(digits.images, digits.labels, tuple("abcdefghij")), "classes"),
-        (ImageSet(digits.images, unlabeled.labels, digits.classes), "label"),
-    ):
+    others = {"classes": (digits.labels, tuple("abcdefghij")), "label": (unlabeled.labels, digits.classes)}
+    for noun, (labels, classes) in others.items():
         with pytest.raises(ValueError, match=noun):
-            Task(digits, unlabeled, test)
+            Task(digits, unlabeled, ImageSet(digits.images, labels, classes))
