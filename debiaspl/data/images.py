@@ -59,8 +59,7 @@ class StoredImages(ABC):
         return self._at(torch.cat((self.positions, other.positions)))
 
     def _at(self, positions: Tensor) -> Self:
-        own: Any = self
-        return replace(own, positions=positions)
+        return replace(cast(Any, self), positions=positions)
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,6 +105,10 @@ class ImageSet:
 
     def __len__(self) -> int:
         return self.images.shape[0]
+
+    def __repr__(self) -> str:  # not every id: a set may have a million
+        shape = " x ".join(map(str, self.images.shape[1:]))
+        return f"ImageSet({len(self)} of {shape}, {sum(self.counts())} with labels, classes={self.classes})"
 
     @classmethod
     def of(cls, images: Any, labels: Any, classes: Sequence[str] = ()) -> "ImageSet":

@@ -206,8 +206,7 @@ def load(name: str, base: type | None) -> Any:
 
 def went_through(error: BaseException) -> bool:
     """Whether an error was raised in a user's own file, here or in a worker process: then show the traceback."""
-    text = "".join(traceback.format_exception(error))
-    return any(f'File "{file}"' in text for file in _loaded)
+    return any(f'File "{file}"' in text for text in traceback.format_exception(error) for file in _loaded)
 
 
 def _execute(file: Path, path: str) -> ModuleType:

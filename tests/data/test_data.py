@@ -20,8 +20,8 @@ def test_select_and_hide():
     hidden = chosen.without_labels()
     assert hidden.labels.tolist() == [-1, -1]
     assert hidden.truth.tolist() == [1, 0]
-    assert images.counts() == [1, 2, 1]
-    assert hidden.counts() == [0, 0, 0]
+    assert (images.counts(), hidden.counts()) == ([1, 2, 1], [0, 0, 0])
+    assert repr(images) == "ImageSet(4 of 1 x 2 x 2, 4 with labels, classes=('a', 'b', 'c'))"
 
 
 @pytest.mark.parametrize(
