@@ -134,11 +134,8 @@ def _corrections(words: list[str]) -> Shown:
 
     from debiaspl.debias import CORRECTIONS
 
-    values = [
-        {"name": name, "about": (inspect.getdoc(made) or "").partition("\n")[0]}
-        for name, made in CORRECTIONS.items()
-        if name != "none"
-    ]
+    texts = {name: inspect.getdoc(made) or "" for name, made in CORRECTIONS.items() if name != "none"}
+    values = [{"name": name, "about": text.partition("\n")[0]} for name, text in texts.items()]
     chosen = _with_words(Kind.CORRECTIONS, values, words)
     rows = [("correction", "what it does"), *((one["name"], one["about"]) for one in chosen)]
     return chosen, (24, 54), [*rows, CORRECTIONS_CAPTION]
@@ -163,7 +160,8 @@ def _settings(recipes: list[str], which: tuple[str | None, str | None], settings
             part = setting.part
             rows.append(f"{part} {getattr(chosen, part).name}")
         value, default = (
-            as_text(one).replace(",", ", ").replace(",  ", ", ") for one in (setting.value, setting.default)
+            as_text(one).replace(",", ", ") if isinstance(one, tuple | list) else as_text(one)
+            for one in (setting.value, setting.default)
         )
         about = setting.help if value == default else f"{setting.help} Default: {default or 'none'}."
         rows.append((setting.name, value, about))

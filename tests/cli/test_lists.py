@@ -56,3 +56,5 @@ def test_settings_are_those_of_a_recipe_and_of_the_parts_that_are_asked_for():
     assert "temperature" in names("--set", "algorithm=uda") - names()
     assert "there is no algorithm named 'udo'" in shown("settings", "--set", "algorithm=udo", code=1)
     assert "Expected one" in shown("settings", "a", "b", code=1)
+    listed = shown("settings", "cifar10-40", "--length", "start")
+    assert all(text in listed for text in (" 64, 128, 256,", " 20,000")), "a list may be wrapped, a number not"
