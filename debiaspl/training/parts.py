@@ -98,8 +98,7 @@ def settings_of(kind: str, name: str) -> dict[str, Any]:
 def check_settings(kind: str, name: str, settings: Mapping[str, Any]) -> None:
     """Raise for settings that the part does not have, or values of another type than the default."""
     defaults = settings_of(kind, name)
-    unknown = sorted(set(settings) - set(defaults))
-    if unknown:
+    if unknown := sorted(set(settings) - set(defaults)):
         raise ValueError(f"{kind} {name!r} has no setting {', '.join(unknown)}. It has {listed(defaults)}.")
     for key, value in settings.items():
         check_type(key, value, defaults[key])
@@ -163,8 +162,7 @@ def _checked(kind: str, name: str, builder: Builder) -> Builder:
     named = _arguments(builder)
     if kind == "algorithm" and "correction" not in named:
         raise ValueError(f"{name} has no argument correction. Write: def __init__(self, correction=None, **others).")
-    without = [key for key, item in named.items() if key not in SUPPLIED and item.default is item.empty]
-    if without:
+    if without := [key for key, item in named.items() if key not in SUPPLIED and item.default is item.empty]:
         raise ValueError(f"{name} has no default for {', '.join(without)}. A run passes only {listed(SUPPLIED)}.")
     return builder
 

@@ -191,8 +191,7 @@ class Recipe:
         """A result of ``to_json``; it may come from a file, so everything is checked. Raises ValueError."""
         if not isinstance(values, Mapping) or "name" not in values:
             raise ValueError(f"a recipe is {str(values)[:50]!r}, expected names with values, and a name.")
-        unknown = sorted(set(values) - {item.name for item in fields(cls)})
-        if unknown:
+        if unknown := sorted(set(values) - {item.name for item in fields(cls)}):
             raise ValueError(f"a recipe has no {', '.join(unknown)}: it was written by another version of debiaspl.")
         plain = dict(values)
         for part in PARTS.keys() & plain.keys():
@@ -280,6 +279,9 @@ class Recipe:
             else:
                 hint = f" For the settings of {choice.name}, name it too: {part}={choice.name}."
         setting = key.rpartition(".")[2]
+        apart = (f"{one}_{setting}" for one in parts["correction"].name.replace("-", "_").split("+"))
+        if either := " or ".join(name for name in apart if name in names):
+            return f"{problem}. Write {either}.{LIST}"
         others = {part: [name for name in PARTS[part] if setting in settings_of(part, name)] for part in PARTS}
         of = [f"{part}={', '.join([*own[:3], *['...'] * (len(own) > 3)])}" for part, own in others.items() if own]
         if of and setting not in names:
