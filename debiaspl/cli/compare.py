@@ -8,6 +8,7 @@ from debiaspl._printable import counted
 from debiaspl.cli import options
 from debiaspl.cli.options import argument, option
 from debiaspl.cli.terminal import note_new_run, print_table, progress_bar, resume_command, say
+from debiaspl.cli.usage import checked_method
 
 DEMO_CAPTION = (
     "Mean ± standard deviation over seeds, on 500 balanced test images. Worst class: recall of the one recognised "
@@ -83,7 +84,7 @@ def compare_command(
     from debiaspl.recipes.compare import base_recipe, compare, plan
     from debiaspl.training.process import find_device
 
-    chosen = list(ALGORITHMS) if methods is None else [name.strip() for name in methods.split(",")]
+    chosen = list(ALGORITHMS) if methods is None else [str(checked_method(one.strip())) for one in methods.split(",")]
     machine = find_device(device).type
     if photos is None and features is None:
         if any(given is not None for given in (labels, folders, encoder)):

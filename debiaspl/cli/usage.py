@@ -46,7 +46,7 @@ def checked_settings(settings: list[str] | None) -> list[str] | None:
 
 def checked_method(name: str | None) -> str | None:
     """The value of ``--method``; papers write FixMatch and DebiasPL."""
-    return name if name is None or ".py:" in name else name.lower()
+    return name if name is None or ":" in name else name.lower()
 
 
 def _hint(typed: Sequence[str], command: Any) -> str | None:

@@ -215,7 +215,7 @@ def test_a_folder_of_another_comparison_is_refused_before_anything_trains(tmp_pa
 @pytest.mark.slow
 def test_the_command_prints_the_table_and_writes_its_numbers(tmp_path, monkeypatch):
     (tmp_path / "mine.py").write_text(MINE)
-    arguments = ["--methods", "supervised, mine.py:Mine", "--seeds", "2"]
+    arguments = ["--methods", "Supervised, mine.py:Mine", "--seeds", "2"]
     environment = {**os.environ, "COLUMNS": "120", "NO_COLOR": "1"}
     said = command("compare", *SETTINGS_TYPED, *arguments, folder=tmp_path, environment=environment)
     assert said.returncode == 0, said.stderr
