@@ -94,14 +94,14 @@ def zeroshot_command(
     note_new_run(resume, out, ".zeroshot")
     with progress_bar("images") as show:
         rows, used = experiment.run(out, evaluate, resume, device, say, show, resume_command(), overwrite)
-    truth = rows[0].truth
     print_table(HEADER, [row.cells() for row in rows])
     measured = "The accuracy is not known. To measure it with true labels: --evaluate truth.csv."
-    if truth is not None:
-        known = f"the {int((truth >= 0).sum()):,} photos of {evaluate}"
-        measured = f"Accuracy and worst %: on {known}, which was used for nothing else."
+    if evaluate is not None:
+        known = f"the {rows[0].confusion.images:,} photos of {evaluate}"
+        others = "" if labels is None else f" without a label in {labels}"
+        measured = f"Accuracy and worst %: on {known}{others}, whose labels were used for nothing else."
     say(f"{measured} {column_notes(rows)}")
-    if truth is not None:
+    if evaluate is not None:
         say(against_labels(teacher.name, rows[0].confusion))
     if used.rows:
         print_table(used.rows[0].header, [row.cells for row in used.rows])

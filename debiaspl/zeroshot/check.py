@@ -4,7 +4,7 @@ from: the teacher, the student of only the labels, or the student of both.
 """
 
 from collections.abc import Container, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +46,15 @@ class GivenTable:
         if len(found) < least:
             raise DataError(f"{table} has labels of {shown(found) or 'no class'}, expected {least} or more classes.")
         return cls(table, labels, listing.absent)
+
+    def without(self, other: "GivenTable | None") -> "GivenTable":
+        """Without the photos of ``other``, from which a student learns. Raises if none is left."""
+        learned = {} if other is None else other.labels
+        left = {name: label for name, label in self.labels.items() if name not in learned}
+        if other is not None and not left:
+            found = f"every photo that {self.table} labels has a label in {other.table} too"
+            raise DataError(f"{found}, from which the student learns. Expected true labels of other photos.")
+        return replace(self, labels=left)
 
     def of(self, ids: Sequence[str]) -> Tensor:
         """A label for each image, -1 for none."""

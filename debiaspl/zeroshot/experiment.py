@@ -75,6 +75,7 @@ class Experiment:
         where = self.photos, self.classes, self.columns
         given = None if self.labels is None else GivenTable.read(self.labels, *where)
         truth = None if evaluate is None else GivenTable.read(evaluate, *where, whole=False)
+        truth = truth and truth.without(given)
         encoder = self.student.encoder(min(images.images.shape[2:]), self.teacher).to(find_device(device))
         # A wrong setting is told first.
         hinted = None if given is None else self._least
@@ -166,8 +167,11 @@ class Experiment:
         verdict: TeacherVerdict | None,
     ) -> list[Row]:
         """Write the table, and complete the results of the run."""
-        true = None if truth is None else truth.of(predictions.ids)
-        rows = [Row(method, label, len(self.classes), true) for method, label in found.items()]
+        true, learned = None if truth is None else truth.of(predictions.ids), None
+        if true is not None and self.labels is not None:
+            learned = labels >= 0
+            true = true.where(~learned, labels)
+        rows = [Row(method, label, len(self.classes), true, learned) for method, label in found.items()]
         results: dict[str, Any] = {
             "teacher": self.teacher.name,
             "about the teacher": self.teacher.about,

@@ -100,11 +100,14 @@ class Row:
     num_classes: int
     truth: Tensor | None = None
     """int64, (N,), -1 if it is not known."""
+    learned: Tensor | None = None
+    """bool, (N,): images whose given label a student learned from, so that they measure nothing."""
 
     @property
     def confusion(self) -> Cells:
-        """Of the images whose true label is known."""
+        """Of the images whose true label is known and was not learned from."""
         truth = torch.full_like(self.label, UNLABELED) if self.truth is None else self.truth
+        truth = truth if self.learned is None else truth.masked_fill(self.learned, UNLABELED)
         return Cells.of(truth, self.label, self.num_classes)
 
     @property

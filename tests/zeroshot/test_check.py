@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from debiaspl._measures import Cells
+from debiaspl.data import DataError
 from debiaspl.features.crosscheck import Candidate
 from debiaspl.zeroshot.arrays import ArraysTeacher
 from debiaspl.zeroshot.check import against_labels, decide, is_clear
@@ -49,6 +50,15 @@ def test_the_teachers_own_predictions_are_handed_out_where_labels_support_them(w
     rows, used = wrong.run(tmp_path / "out", device="cpu")
     assert used.chosen == rows[0].method
     assert (tmp_path / "out" / "predictions.csv").read_bytes() == (tmp_path / "out" / "zeroshot.csv").read_bytes()
+
+
+def test_photos_whose_label_is_given_measure_no_student(wrong, tmp_path):
+    truth = write_labels(tmp_path / "truth.csv", {f"{number:02d}.jpg": CLASSES[number % 2] for number in range(COUNT)})
+    rows, _ = wrong.run(tmp_path / "out", truth, device="cpu")
+    assert {row.to_json()["evaluated"] for row in rows} == {2}
+    assert {row.to_json()["distance_from"] for row in rows} == {"true shares"}
+    with pytest.raises(DataError, match=r"few.csv too"):
+        wrong.run(tmp_path / "other", tmp_path / "few.csv", device="cpu")
 
 
 def candidate(name: str, marks: str) -> Candidate:
