@@ -109,4 +109,4 @@ def zeroshot_command(
     say(f"Used: {used.chosen}, because {used.why}.")
     where = "they are the teacher's own. The student that it taught" if used.chosen == rows[0].method else "the model"
     say(f"Labels of every photo: {out / 'predictions.csv'}; {where}: {out}")
-    say(f"The report is {write_report([out], out / 'report.html')}")
+    say(f"The report is {write_report([out], out / 'report.html', photos)}")

@@ -111,7 +111,7 @@ class Experiment:
             run = Run(out)
             run.config_path.unlink(missing_ok=True)  # an earlier one is replaced, with all results
             with run.begin(methods[chosen]):
-                ending = students.ending(fits[chosen], TEACHER if given is None else PERSON)
+                ending = students.ending(fits[chosen], used, chosen, TEACHER if given is None else PERSON)
                 save_fit(run, methods[chosen], students.encoded, fits[chosen], ending)
             if used.chosen != chosen:
                 write_text(out / "predictions.csv", predictions.to_csv())

@@ -4,13 +4,14 @@ given ones, and from all other images."""
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from debiaspl._measures import Cells
 from debiaspl.data import UNLABELED, DataError, Hints, ImageSet
-from debiaspl.deploy.labeled import TEACHER
+from debiaspl.deploy.labeled import PERSON, TEACHER
 from debiaspl.encoders import Encoder, load_encoder
 from debiaspl.encoders.efficientnet import NAME as LITE0
 from debiaspl.features import Fitted, TableTask, fit_recipe
@@ -21,6 +22,7 @@ from debiaspl.models import MODELS
 from debiaspl.training import Choice, Recipe
 from debiaspl.training.evaluate import Ending
 from debiaspl.training.settings import parse_settings
+from debiaspl.zeroshot.check import HandedOut
 from debiaspl.zeroshot.predictions import Predictions
 from debiaspl.zeroshot.teacher import EncodingTeacher, Teacher, lite0_size
 
@@ -123,17 +125,33 @@ class Students:
 
     def crosscheck(self, recipes: Mapping[str, Recipe]) -> list[Candidate]:
         """Check these recipes on the labels."""
-        several = sum(count for count in self.encoded.images.counts() if count > 1)
-        return crosscheck(recipes, self.encoded.table, self.task, min(FOLDS, several))
+        return crosscheck(recipes, self.encoded.table, self.task, self.folds)
 
-    def ending(self, fitted: Fitted, whose: str) -> Ending:
-        """Predictions of all images. The true labels are not known: what is counted is how often the student agrees
-        with its training labels, those of its ``teacher`` or of a ``person``."""
+    @property
+    def folds(self) -> int:
+        """Parts in which the labels are cross-checked; 0 if no class has two."""
+        return min(FOLDS, sum(count for count in self.encoded.images.counts() if count > 1))
+
+    def ending(self, fitted: Fitted, used: HandedOut, own: str, whose: str) -> Ending:
+        """Predictions of all images, and how good the student, ``own``, was on labels of a ``person`` that it did not
+        learn from. Without such it is counted how often it agrees with its training labels."""
         found, images = unmeasured(self.encoded, fitted), self.encoded.images
-        agreement = Cells.of(images.labels, found.label, images.num_classes)
-        what, kind = "the labels it was trained with", "none"
+        confusion, check = Cells.of(images.labels, found.label, images.num_classes), {"kind": "none", "folds": 0}
+        what = "the averaged weights after the last step, against the labels it was trained with"
         if whose == TEACHER:
-            what, kind = "the labels of its teacher, which are not the truth", TEACHER
-        check = {"kind": kind, "folds": 0, "labels": agreement.images}
-        how = f"the averaged weights after the last step, against {what}"
-        return Ending(agreement, how, found.to_csv(), more={"check": check})
+            what, check = f"{what}, which are those of its teacher", {"kind": TEACHER, "folds": 0}
+        # A teacher may predict classes that the labels do not have.
+        rows = {one.name: one for one in used.rows if one.checked and one.confusion.classes == images.num_classes}
+        if used.chosen in rows:
+            confusion = rows[own].confusion
+            what = f"each label was predicted by one of {self.folds} students that did not learn from it"
+            candidates = [
+                {"name": name, "confusion": one.confusion.to_json(), "chosen": name == used.chosen}
+                for name, one in rows.items()
+            ]
+            mistakes = [list(one) for one in rows[own].mistakes]
+            check = {"kind": "cross-check", "folds": self.folds, "mistakes": mistakes, "candidates": candidates}
+        more: dict[str, Any] = {"check": check | {"labels": confusion.images}}
+        if whose == PERSON:
+            more["learned_from"] = [images.ids[row] for row in (images.labels >= 0).nonzero().flatten().tolist()]
+        return Ending(confusion, what, found.to_csv(), more=more)

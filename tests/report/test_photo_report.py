@@ -83,8 +83,17 @@ def test_more_labels_are_asked_for_classes_with_mistakes_alone(tmp_path):
 
 @pytest.mark.parametrize("kind", ["none", "teacher"])
 def test_labels_that_it_has_learned_from_say_nothing_of_other_photos(tmp_path, kind):
-    values = photo_values(read_run(photo_run(tmp_path / "run", kind=kind)), CLASSES)
-    assert (values["checked"]["known"], values["next"]) == (False, [])
+    run = photo_run(tmp_path / "run", kind=kind)
+    values = photo_values(read_run(run), CLASSES)
+    assert (values["checked"]["known"], values["next"], values["evaluated"]) == (False, [], {})
+    results = json.loads((run / "results.json").read_text())
+    for accuracy, found in ((0.75, {"right": 15, "checked": 20, "interval": wilson(15, 20)}), ("x", {}), (1e300, {})):
+        methods = {"ConSE alone": {"accuracy": accuracy, "evaluated": 20}}
+        zeroshot = {"handed out": "ConSE alone", "why": "it is so", "methods": methods}
+        (run / "results.json").write_text(json.dumps(results | {"zeroshot": zeroshot}))
+        values = photo_values(read_run(run), CLASSES)
+        assert values["evaluated"] == found
+        assert (values["models"][1]["name"], values["why"]) == ("ConSE alone", "Used because it is so.")
 
 
 def test_further_labels_go_where_the_others_are(tmp_path):

@@ -10,6 +10,8 @@ import torch
 from debiaspl._measures import Cells
 from debiaspl.data import DataError
 from debiaspl.features.crosscheck import Candidate
+from debiaspl.report.runs import read_run
+from debiaspl.report.runs.photos import photo_values
 from debiaspl.zeroshot.arrays import ArraysTeacher
 from debiaspl.zeroshot.check import against_labels, decide, is_clear
 from debiaspl.zeroshot.experiment import Experiment
@@ -38,9 +40,17 @@ def test_a_wrong_teacher_is_not_handed_out_and_the_table_says_so(wrong, tmp_path
     assert "teacher.npz is right on 2 of 10 true labels (20 %, 95 % interval 6 to 51). A random guess is" in said[0]
     assert used.chosen == "DebiasPL, labels alone"
     results = json.loads((out / "results.json").read_text())
-    assert results["check"] == {"kind": "none", "folds": 0, "labels": 10}
+    check, checked = results["check"], results["zeroshot"]["checked"]
+    assert (check["kind"], check["folds"], check["labels"]) == ("cross-check", 3, 10)
+    assert {one["name"]: sum(row[n] for n, row in enumerate(one["confusion"])) for one in check["candidates"]} == (
+        checked["right"]
+    )
+    assert results["accuracy"] == checked["right"]["DebiasPL, labels alone"] / 10
+    assert len(results["learned_from"]) == 10
+    values = photo_values(read_run(out), list(CLASSES))
+    assert [one["name"] for one in values["models"] if one["used"]] == ["DebiasPL, labels alone"]
+    assert values["why"] == f"Used because {used.why}."
     assert results["zeroshot"]["handed out"] == "DebiasPL, labels alone"
-    checked = results["zeroshot"]["checked"]
     assert (checked["labels"], checked["right"]["teacher.npz alone"]) == (10, 2)
     assert checked["right"]["DebiasPL, labels alone"] > 5
 

@@ -87,8 +87,10 @@ def test_a_few_labels_beside_a_teacher(photos, encoder, tmp_path):
     assert "Each label was predicted by a student that did not learn from it." in said
     assert load_model(tmp_path / "out").classes == ("temple", "flower")
     results = results_of(tmp_path / "out")
-    assert results["check"] == {"kind": "none", "folds": 0, "labels": 3}
-    assert "labels it was trained with" in (tmp_path / "out" / "report.html").read_text()
+    assert (results["check"]["kind"], results["check"]["labels"]) == ("cross-check", 2)
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert "2 cross-checked labels" in page
+    assert "data:image/webp" in page, "photos are shown"
 
 
 def test_a_whole_network_learns_from_the_teachers_labels_with_another_command(photos, encoder, tmp_path):

@@ -18,36 +18,42 @@ const HOW_CHECKED = {
   "cross-check": "Each of these labels was predicted by a model that had not seen it. The final model has learned from all of them and is usually a little better.",
   "held-out": "These labels were kept back: the model has not learned from them.",
   none: "These are the labels it has learned from, as there are no others. This says nothing about other photos.",
+  evaluated: "These true labels were used for nothing else.",
   teacher: "It has learned from labels of its teacher, which may be wrong. This says nothing about other photos.",
 };
 
-function photoCards({ checked, recall, models, why }, used) {
+function photoCards({ checked, evaluated, recall, models, why }, used) {
   const share = (value) => `${fixed(100 * value, 0)} %`;
-  const [low, high] = used.interval;
+  const told = checked.known ? used : evaluated;
+  const counts = (kind) => `${write.count(told.right)} of ${write.count(told.checked)} ${kind} labels; ${checked.note ? "95 % interval" : "for all photos expect"} ${told.interval.map(share).join(" to ")}`;
   return [
     factList([
-      checked.known ? ["right", share(used.right / used.checked), `${write.count(used.right)} of ${write.count(used.checked)} checked labels; ${checked.note ? "95 % interval" : "for all photos expect"} ${share(low)} to ${share(high)}`] : ["right", "not known", "no label was left to check with"],
+      told.checked ? ["right", share(told.right / told.checked), counts(checked.known ? "checked" : "true")] : ["right", "not known", "no label was left to check with"],
       checked.known ? ["average over classes", share(recall), "each class counts the same"] : null,
     ]),
-    paragraph(HOW_CHECKED[checked.kind] || "", checked.note ? ` ${checked.note}` : ""),
+    paragraph(HOW_CHECKED[!checked.known && told.checked ? "evaluated" : checked.kind] || "", checked.note ? ` ${checked.note}` : ""),
     section(
       "model",
       "The model in use",
       paragraph(el("b", {}, used.name), `. ${why}`),
-      models.length > 1
+      models.length > 1 && checked.known
         ? el("div", { class: "scroll" }, dataTable("All models that were compared, on the same labels", [{ name: "model learned from", text: true, wrap: true }, { name: "in use", text: true }, { name: "right", write: write.text }, { name: "share", write: write.share }], models.map((one) => [one.name, one.used ? "yes" : "", `${one.right} of ${one.checked}`, one.right / one.checked])))
         : null,
     ),
   ];
 }
 
-function photoClasses({ classes }) {
+// Labels that a model has learned from do not measure it.
+function photoClasses({ classes, checked }) {
+  const kept = (cells) => (checked.known ? cells : [cells[0], cells[3], cells[4]]);
   const columns = [
-    { name: "class", text: true }, { name: "right", write: write.text }, { name: "recognised", write: write.share }, { name: "your labels", write: write.count },
-    { name: "photos predicted", write: write.count }, { name: "mostly taken for", text: true, write: (value) => value || "" },
+    { name: "class", text: true }, { name: "right", write: write.text }, { name: "recognised", write: write.share },
+    { name: checked.kind === "teacher" ? "labels of its teacher" : "your labels", write: write.count }, { name: "photos predicted", write: write.count },
+    { name: "mostly taken for", text: true, write: (value) => value || "" },
   ];
-  const rows = classes.map((one) => [one.name, one.checked ? `${one.right} of ${one.checked}` : "-", one.checked ? one.right / one.checked : null, one.labels, one.photos, one.taken_for]);
-  return section("classes", "Classes", el("div", { class: "scroll" }, dataTable("The class that is recognised least comes first", columns, rows, { sort: 2, descending: false })));
+  const rows = classes.map((one) => kept([one.name, one.checked ? `${one.right} of ${one.checked}` : "-", one.checked ? one.right / one.checked : null, one.labels, one.photos, one.taken_for]));
+  const caption = `The class that is ${checked.known ? "recognised" : "predicted"} least comes first`;
+  return section("classes", "Classes", el("div", { class: "scroll" }, dataTable(caption, kept(columns), rows, { sort: 2, descending: false })));
 }
 
 // Who labels equally many of each class sees here what the folder holds.

@@ -3,14 +3,14 @@
 import shlex
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
 import numpy as np
 
-from debiaspl._measures import Cells
+from debiaspl._measures import Cells, wilson
 from debiaspl.data import DataError
 from debiaspl.data.text import csv_rows
 from debiaspl.deploy.labeled import TEACHER, UNCHECKED
@@ -69,6 +69,10 @@ def photo_values(run: RunRecord, classes: list[str], find: Find | None = None) -
     check = results["check"]
     models = _models(run, check)
     used = next((model for model in models if model.used), models[-1])
+    told = results.get("zeroshot")
+    told = told if isinstance(told, dict) else {}
+    if handed_out := str(told.get("handed out", "")):  # its teacher, which is no run, or a student, with the reason
+        models = [replace(model, name=handed_out) if model is used else model for model in models]
     rows = _predictions(run.folder)
     learned = set(map(str, results.get("learned_from", ())))
     unsure = sorted((row for row in rows if row[0] not in learned), key=lambda row: row[2])[:SHOWN]
@@ -86,9 +90,10 @@ def photo_values(run: RunRecord, classes: list[str], find: Find | None = None) -
         "photos": len(rows),
         "labels": sum(labels),
         "checked": {"kind": check.get("kind"), "known": known, "note": note},
+        "evaluated": {} if known else _evaluated(told, handed_out),
         "recall": fmean(share for share in used.cells.recall if share is not None),
         "models": [model.to_json() for model in models],
-        "why": _why(models, used, bool(check.get("folds"))),
+        "why": f"Used because {told.get('why')}." if handed_out else _why(models, used, bool(check.get("folds"))),
         "classes": _classes(used.cells, classes, labels, predicted if rows else None, shares),
         "unlike_labels": unlike_labels(shares, list(map(short_name, classes))) if shares else "",
         "mistakes": [
@@ -178,6 +183,16 @@ def _why(models: list[Model], used: Model, checked: bool) -> str:
     last, mine = models[-1].to_json(), used.to_json()
     numbers = f"{mine['right']} of {mine['checked']} right instead of {last['right']}"
     return f"It is significantly better on your labels than {last['name']}: {numbers}."
+
+
+def _evaluated(told: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """How many true labels, which were used for nothing else, this model of a zero-shot run has right."""
+    try:
+        values = told["methods"][name]
+        checked, right = int(values["evaluated"]), round(values["accuracy"] * values["evaluated"])
+        return {"right": right, "checked": checked, "interval": wilson(right, checked)}
+    except (KeyError, TypeError, ValueError, ArithmeticError):
+        return {}
 
 
 def _classes(
