@@ -72,7 +72,7 @@ class Kept(ConseTeacher):
     """ConSE, with the vectors of one set, computed once for all draws of its classes."""
 
     def __init__(self, images: ImageSet) -> None:
-        super().__init__(lite0_size(min(images.images.shape[2:])), KEPT / "features", torch.device("cpu"))
+        super().__init__(lite0_size(images), KEPT / "features", torch.device("cpu"))
         self.place = {identity: number for number, identity in enumerate(images.ids)}
         self.whole = features_of(images, self.encoder, self.folder).values
 

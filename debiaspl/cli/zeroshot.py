@@ -76,7 +76,7 @@ def zeroshot_command(
     learner = Student(student, tuple(settings or ()))
     photos, features = options.photos_or_features(photos, features)
     images, kept = open_photos(photos, names), features or out.resolve().parent / FEATURES
-    teacher = find_teacher(model, min(images.images.shape[2:]), kept, find_device(device))
+    teacher = find_teacher(model, images, kept, find_device(device))
     say(f"The teacher is {teacher.about}")
     experiment = Experiment(
         photos=photos,

@@ -8,7 +8,7 @@ import json
 import os
 import re
 import stat
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -111,9 +111,14 @@ def encoders_in(root: Path) -> dict[str, StoredFor]:
     return found
 
 
-def stored_for(root: Path | None, encoder: str | None = None) -> StoredFor | None:
-    """The encoder, of this name if one is given, whose features ``root`` holds; None if there is none or several."""
-    found = [one for one in encoders_in(root).values() if encoder in (None, one.encoder)] if root else []
+def stored_for(root: Path | None, names: Iterable[str], encoder: str | None = None) -> StoredFor | None:
+    """The encoder, of this name if one is given, whose features ``root`` holds of some images of these ``names``; None
+    if there is none or several."""
+    kinds = [(key, one) for key, one in encoders_in(root).items() if encoder in (None, one.encoder)] if root else []
+    own = set(names) if kinds else set()
+    found = [
+        one for key, one in kinds if any(not own.isdisjoint(file) for file in read_manifest(Path(root or "", key)))
+    ]
     return found[0] if len(found) == 1 else None
 
 

@@ -128,9 +128,11 @@ class Encoding:
             self.homes |= {rows[at].digest: (number, at) for at in good}
         missing = [name for name, position in self.place.items() if position in self.left]
         if self.without_photos and missing:
-            what = f"{self.folder.path.parent} lacks features by {self.encoder.name} at {self.folder.about.side} pixels"
-            todo = "Run all parts of debiaspl encode, or name the photos too, or the encoder: --encoder."
-            raise DataError(f"{what} of {len(missing):,} of {len(self.place):,} images: {shown(missing)}. {todo}")
+            root, side = self.folder.path.parent, self.folder.about.side
+            what = f"{root} lacks features by {self.encoder.name} at {side} pixels of {len(missing):,}"
+            there = f"It has those by {shown(sorted({one.encoder for one in encoders_in(root).values()}))}"
+            todo = "Run all parts of debiaspl encode, or name the photos too, or that encoder."
+            raise DataError(f"{what} of {len(self.place):,} images: {shown(missing)}. {there}. {todo}")
         return [name for name in missing if name not in planned]
 
     def _use(self, names: Sequence[str], rows: Sequence[ImageRow]) -> None:

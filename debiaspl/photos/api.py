@@ -177,7 +177,7 @@ def encoder_or_none(photos: Photos, device: str, name: str | None, settings: Seq
     if name is None or name == "none":
         return None
     encoder = load_encoder(name)
-    wanted, stored = wanted_size(settings, encoder), stored_for(photos.features, encoder.name)
+    wanted, stored = wanted_size(settings, encoder), stored_for(photos.features, photos.names, encoder.name)
     if encoder.any_size:
         usual = working_size(photos, device, encoder) if stored is None else stored.image_size
         encoder.image_size = wanted or usual

@@ -26,7 +26,8 @@ class PhotoEncoding:
     def __init__(self, listing: Listing, name: str | None, device: str, folder: Path = FOLDER) -> None:
         """Without a name it is the encoder that ``train`` uses without one."""
         side = median_side(listing, folder)
-        photos = Photos(listing.root, None, listing.labels, listing.classes, side, features=folder)
+        facts = listing.root, None, listing.labels, listing.classes, side
+        photos = Photos(*facts, features=folder, names=listing.files)
         encoder = encoder_or_none(photos, device, name)
         if encoder is None:
             raise ValueError("an encoder is needed. Name one: --encoder, or: pip install 'debiaspl[encoders]'.")

@@ -45,6 +45,8 @@ class Photos:
     """Whether class folders are labels too, for photos without a label in the table."""
     features: Path | None = None
     """Where their features are kept; by default beside the run."""
+    names: tuple[str, ...] = ()
+    """Their files."""
 
     @property
     def protocol(self) -> dict[str, str | bool]:
@@ -127,12 +129,12 @@ def _surveyed(
         found = f"{listing.root} holds {len(listing.files)} images, expected {FEWEST_IMAGES} or more"
         raise DataError(f"{found}. Add photos without a label too: most of what is learned comes from them.")
     side = median_side(listing, features)
-    return Photos(listing.root, table, listing.labels, listing.classes, side, columns, folders, features)
+    return Photos(listing.root, table, listing.labels, listing.classes, side, columns, folders, features, listing.files)
 
 
 def median_side(listing: Listing, features: Path | None) -> int:
     """The median shorter side of some of these photos, in pixels, or of those that the features were computed of."""
-    if stored := stored_for(features) or stored_for(listing.root):
+    if stored := stored_for(features or listing.root, listing.files):
         return stored.side
     some = range(0, len(listing.files), max(len(listing.files) // LOOKED_AT, 1))
     files, names = listing.stored, listing.files

