@@ -30,7 +30,7 @@ def check_embeddings(name: str, values: Any, width: int | None = None) -> Tensor
     found = values if isinstance(values, Tensor) else torch.as_tensor(np.asarray(values))
     if found.ndim != 2 or 0 in found.shape or found.is_complex():
         raise DataError(f"{name} have shape {tuple(found.shape)}, expected (rows, width): one embedding per row.")
-    found = found.to(torch.float32)
+    found = found.detach().to("cpu", torch.float32)
     if bad := (~found.isfinite()).any(-1).nonzero().flatten().tolist():
         raise DataError(f"{name} contain NaN or infinity in {len(bad):,} rows, first in row {bad[0]} (from 0).")
     if width is not None and found.shape[1] != width:

@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Sequence
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from torch import Tensor
 from debiaspl.data import DataError
 from debiaspl.data.text import check_class_names
 from debiaspl.debias import Debiaser
+from debiaspl.debias.correction import within
 from debiaspl.features import Fitted, fit
 from debiaspl.zeroshot.arrays import TEMPERATURE, check_embeddings, cosine_logits
 from debiaspl.zeroshot.predictions import PER_CLASS, Predictions, lost_classes
@@ -83,6 +85,15 @@ class ZeroShot:
         self.strength, self.momentum = strength, momentum
         self.threshold, self.max_iter, self.random_state = threshold, max_iter, random_state
         Debiaser(number, strength, momentum)  # raises for bad settings
+        for name, value, interval in (
+            ("per_class", per_class, "[1, inf)"),
+            ("confidence", confidence, "[0, 1]"),
+            ("max_iter", max_iter, "[1, inf)"),
+            ("threshold", threshold, "[0, 1]"),
+        ):
+            _ = value is None or within(name, value, interval)
+        if not isinstance(random_state, Integral) or random_state < 0:
+            raise ValueError(f"random_state is {random_state!r}, expected a whole number of at least 0.")
 
     def fit(self, image_embeddings: Any) -> "ZeroShot":
         images = check_embeddings("image embeddings", image_embeddings, self.class_embeddings.shape[1])
@@ -91,7 +102,7 @@ class ZeroShot:
             raise DataError(f"{found}: ZeroShot(class_embeddings). If it is right, name the classes.")
         logits = self._logits(images)
         zero_shot, debiaser = logits.softmax(-1), Debiaser(len(self.classes_), self.strength, self.momentum)
-        generator = torch.Generator().manual_seed(self.random_state)
+        generator = torch.Generator().manual_seed(int(self.random_state))
         seen = 0
         while seen < ROUNDS:
             for rows in torch.split(torch.randperm(len(logits), generator=generator), BATCH):
@@ -125,7 +136,10 @@ class ZeroShot:
 
     def _fitted_head(self, images: Tensor, zero_shot: Tensor) -> Fitted | None:
         predictions = Predictions(zero_shot, tuple(map(str, self.classes_)), ("",) * len(images), "ZeroShot")
-        labels = predictions.choose(self.confidence, self.per_class)
+        try:
+            labels = predictions.choose(self.confidence, self.per_class)
+        except DataError as error:  # the rest of it is for the command line
+            raise DataError(f"{str(error).split('. ')[0]}. A head needs two classes: head=False fits none.") from None
         head = fit(
             images,
             labels,
@@ -134,7 +148,7 @@ class ZeroShot:
             momentum=self.momentum,
             threshold=self.threshold,
             steps=self.max_iter,
-            seed=self.random_state,
+            seed=int(self.random_state),
             device=torch.device("cpu"),
             unit=True,
             first_classifier="random",

@@ -80,8 +80,8 @@ def test_the_same_seed_gives_the_same_bits_and_further_images_can_be_asked_for()
 def test_it_speaks_numpy_and_the_words_of_the_estimator(head):
     classes, images, _ = biased(100)
     names = ["owl", "heron", "crane", "other"]
-    settings = {"temperature": 0.1, "confidence": 0.6, "max_iter": 20, "random_state": 3, "head": head}
-    model = ZeroShot(classes, names, **settings).fit(images)
+    settings = {"temperature": 0.1, "confidence": 0.6, "max_iter": 20, "random_state": np.int64(3), "head": head}
+    model = ZeroShot(classes.clone().requires_grad_(), names, **settings).fit(images.clone().requires_grad_())
     numbered = ZeroShot(classes, **settings).fit(images)
     learned = ("classes_", "transduction_", "prior_", "confidence_", "probabilities_", "zero_shot_", "debiased_")
     assert all(type(getattr(model, name)) is np.ndarray for name in learned)
@@ -109,7 +109,7 @@ def test_swapped_arrays_are_noticed_unless_the_classes_have_names():
         (torch.zeros(2, 4), torch.ones(3, 4), "zeros"),
         (torch.ones(2, 4), torch.ones(3, 5), "width"),
         (torch.ones(2, 4), torch.full((3, 4), torch.nan), "NaN"),
-        (torch.ones(2, 4), torch.ones(3, 4), "two classes"),
+        (torch.ones(2, 4), torch.ones(3, 4), "two classes: head=False"),
     ],
 )
 def test_embeddings_that_cannot_be(classes, images, noun):
@@ -124,6 +124,9 @@ def test_settings_and_order_of_calls():
         ZeroShot(torch.eye(3), strength=-1)
     with pytest.raises(DataError, match="temperature is 0, expected a number above 0"):
         ZeroShot(torch.eye(3), temperature=0).fit(torch.eye(3))
+    for wrong in ({"per_class": 0}, {"confidence": 2}, {"max_iter": 0}, {"threshold": 3}, {"random_state": None}):
+        with pytest.raises(ValueError, match=f"{next(iter(wrong))} is"):
+            ZeroShot(torch.eye(3), **wrong)
 
 
 def test_a_head_that_loses_a_class_is_not_used():
