@@ -1,7 +1,7 @@
 """Commands as classes of typer: help in groups, one form of error, and hints for what people type."""
 
 from collections.abc import Sequence
-from itertools import groupby
+from itertools import groupby, pairwise
 from pathlib import Path
 from textwrap import wrap
 from typing import Any
@@ -49,16 +49,20 @@ def checked_method(name: str | None) -> str | None:
     return name if name is None or ":" in name else name.lower()
 
 
-def _hint(typed: Sequence[str], command: Any) -> str | None:
+def _hint(typed: Sequence[str], command: Any, error: str) -> str | None:
     """What was probably meant, where the arguments of this command could not be read."""
     known = {name for option in command.params for name in (*option.opts, *option.secondary_opts)}
     for argument in typed:
         name = argument.partition("=")[0]
         if name in OPTIONS and name not in known:
             return OPTIONS[name]
-    if "--classes" in typed and any(text.endswith(",") for text in typed):
+    if "extra argument" not in error:
+        return None
+    if "--classes" in typed and any("," in text for text in typed):
         return "Put class names in quotes: --classes 'rose,petunia'."
-    folders = {Path(text).parent for text in typed if Path(text).is_file()} - {Path()}
+    # Not the value of an option.
+    files = [Path(text) for before, text in pairwise(typed) if before[:1] != "-" and Path(text).is_file()]
+    folders = {file.parent for file in files} - {Path()}
     return f"Give the folder, not its files: debiaspl {command.name} {folders.pop()}." if len(folders) == 1 else None
 
 
@@ -81,7 +85,7 @@ class _OneForm:
         except Exception as error:
             if not hasattr(error, "format_message") or not typed:
                 raise  # typer exits, or shows the help
-            message = _hint(typed, self) or error.format_message()
+            message = _hint(typed, self, error.format_message()) or error.format_message()
             fail(f"{message}{'' if message[-1] in '.?' else '.'} See: {ctx.command_path} --help", 2)
 
 
