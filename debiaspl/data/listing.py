@@ -87,7 +87,7 @@ def list_folder(
     files, found = tuple(sorted(named)), {name for name in named.values() if name is not None}
     if not needs_classes and len(found) < 2:
         return Listing(root, files, torch.full((len(files),), UNLABELED), (), skipped, absent)
-    order = _class_order(root, found, classes)
+    order = _class_order(root, found, classes, table if table.is_file() else root)
     number: dict[str | None, int] = {name: position for position, name in enumerate(order)}
     numbers = torch.tensor([number.get(named[file], UNLABELED) for file in files], dtype=torch.int64)
     return Listing(root, files, numbers, order, skipped, absent, passed_over)
@@ -220,13 +220,13 @@ def refuse_parts(root: Path, folders: Iterable[str], files: Sequence[str]) -> No
     raise DataError(f"{found}. Use {root}/{part}{beside}; or, if they are classes, a table with file_name,label.")
 
 
-def _class_order(root: Path, found: set[str], classes: Sequence[str] | None) -> tuple[str, ...]:
-    """The given classes, otherwise all that were found, sorted."""
+def _class_order(root: Path, found: set[str], classes: Sequence[str] | None, place: Path) -> tuple[str, ...]:
+    """The given classes, otherwise all that were found in this place, sorted."""
     if classes is not None:
         order = tuple(map(composed, classes))
         if unknown := sorted(found - set(order)):
             known = f"outside of the given classes: {shown(unknown)}. The given classes are {shown(order, limit=20)}"
-            raise DataError(f"{root} has {counted(len(unknown), 'label')} {known}.")
+            raise DataError(f"{place} has {counted(len(unknown), 'label')} {known}.")
         return order
     order = tuple(sorted(found))
     if not order:

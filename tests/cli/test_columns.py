@@ -54,4 +54,4 @@ def test_label_and_zeroshot_read_them(photos):
     (photos.parent / "p.csv").write_text("file_name,cat,dog\n")
     typed = ("zeroshot", "photos", "--classes", "cat,dog", "--model", "p.csv", *columns)
     for option in ("--labels", "--evaluate"):
-        assert "photos has 1 label outside of the given classes: eagle" in said(*typed, option, str(table))
+        assert "labels.csv has 1 label outside of the given classes: eagle" in said(*typed, option, str(table))
