@@ -113,7 +113,7 @@ def check_with_labels(predictions: Predictions, labels: Tensor, alone: Candidate
     name, classes = f"{predictions.teacher} alone", len(predictions.classes)
     teacher = compared(name, predictions.label, labels, checked, classes, predictions.ids)
     clear = is_clear(Cells.of(labels, predictions.label, classes))
-    return HandedOut(*decide(teacher, alone, taught, clear), (teacher, alone, taught))
+    return HandedOut(*decide(teacher, alone, taught, clear), (teacher, alone, taught) if alone.checked else ())
 
 
 def decide(teacher: Candidate, alone: Candidate, taught: Candidate, clear: bool) -> tuple[str, str]:

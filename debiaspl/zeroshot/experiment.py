@@ -137,6 +137,8 @@ class Experiment:
             say(verdict.line(self.teacher.name))
         if given is not None:
             labels = given.of(predictions.ids)
+            if unlearned := predictions.unlearned(labels):
+                say(f"{unlearned} Label photos of each.")
             say(against_labels(self.teacher.name, Cells.of(labels, predictions.label, len(self.classes))))
             return verdict, labels
         labels = predictions.choose(self.confidence, self.per_class)

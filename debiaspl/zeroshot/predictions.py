@@ -9,7 +9,7 @@ from torch import Tensor
 
 from debiaspl._measures import ALMOST_NONE, Cells, almost_none, distance, ratio, reference_name
 from debiaspl.data import UNLABELED, DataError
-from debiaspl.data.text import csv_line
+from debiaspl.data.text import csv_line, shown
 
 HEADER = ("method", "accuracy %", "worst %", "off shares %", "almost none")
 PER_CLASS = 20
@@ -78,10 +78,16 @@ class Predictions:
     def about_labels(self, labels: Tensor, confidence: float | None) -> str:
         """What to know before training: how many labels each class has, and what to do if one has none."""
         counts = class_counts(labels[labels >= 0], len(self.classes))
-        pairs = ", ".join(f"{name} {count:,}" for name, count in zip(self.classes, counts, strict=True))
+        pairs = shown([f"{name} {count:,}" for name, count in zip(self.classes, counts, strict=True)], limit=20)
         how = "the most confident of their class" if confidence is None else f"of a confidence from {confidence:g} on"
-        todo = "" if all(counts) else f" A class without a label cannot be learned. {TODO} or --templates."
+        todo = f" {self.unlearned(labels)} {TODO} or --templates." if 0 in counts else ""
         return f"{sum(counts):,} of {len(self):,} images, {how}, become labels: {pairs}.{todo}"
+
+    def unlearned(self, labels: Tensor) -> str:
+        """Which classes have no label and so no student, as a sentence; empty if all have."""
+        counts = class_counts(labels[labels >= 0], len(self.classes))
+        without = [name for name, count in zip(self.classes, counts, strict=True) if not count]
+        return f"A class without a label cannot be learned: {shown(without)}." if without else ""
 
     def to_csv(self) -> str:
         """``file_name,label,confidence``, one line per image."""

@@ -1,6 +1,7 @@
 """What is handed out: with ``--labels`` the model that the labels support, also where the teacher is wrong."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -67,6 +68,14 @@ def test_photos_whose_label_is_given_measure_no_student(wrong, tmp_path):
     rows, _ = wrong.run(tmp_path / "out", truth, device="cpu")
     assert {row.to_json()["evaluated"] for row in rows} == {2}
     assert {row.to_json()["distance_from"] for row in rows} == {"true shares"}
+    few, said = write_labels(tmp_path / "one.csv", {"00.jpg": "temple", "01.jpg": "flower"}), list[str]()
+    np.savez(tmp_path / "three.npz", probabilities=np.eye(3)[np.arange(COUNT) % 2])
+    teacher = ArraysTeacher(tmp_path / "three.npz")
+    _, used = replace(wrong, labels=few, classes=(*CLASSES, "nothing"), teacher=teacher).run(
+        tmp_path / "one", say=said.append, device="cpu"
+    )
+    assert said[0] == "A class without a label cannot be learned: nothing. Label photos of each."
+    assert used.rows == (), "nothing was checked"
     with pytest.raises(DataError, match=r"few.csv too"):
         wrong.run(tmp_path / "other", tmp_path / "few.csv", device="cpu")
 
