@@ -30,24 +30,15 @@ def test_three_steps_equal_the_paper(target, momentum):
         torch.testing.assert_close(alignment.prior, torch.tensor(running), atol=1e-6, rtol=1e-5)
 
 
-def test_a_target_that_the_model_meets_changes_nothing_bit_for_bit():
+def test_targets_of_all_kinds():
     weak = logits()
     assert torch.equal(DistributionAlignment((5, 5, 5, 5)).probabilities(weak), Correction()(weak))
     assert torch.equal(DistributionAlignment(COUNTS, "uniform").probabilities(weak), Correction()(weak))
-
-
-def test_a_class_with_no_share_gets_no_label_and_finite_numbers():
     alignment = DistributionAlignment(COUNTS, (1, 1, 1, 0))
     probabilities = alignment(logits())
     assert probabilities.isfinite().all()
     assert probabilities[:, 3].max() < 1e-30
-
-
-def test_a_target_can_be_written_on_a_command_line():
     written = DistributionAlignment(COUNTS, "0.5, 0.2,0.2,0.1").target
     assert torch.equal(written, DistributionAlignment(COUNTS, (0.5, 0.2, 0.2, 0.1)).target)
     torch.testing.assert_close(written, torch.tensor([0.5, 0.2, 0.2, 0.1]))
-
-
-def test_a_class_without_labels_is_no_obstacle_to_another_target():
     assert DistributionAlignment((3, 0, 2, 0), "uniform").target.tolist() == [0.25] * 4

@@ -19,7 +19,7 @@ def logits(seed: int) -> torch.Tensor:
     return 2 * torch.randn(12, 4, generator=torch.Generator().manual_seed(seed))
 
 
-def test_alignment_with_logit_adjustment_is_each_in_its_place_bit_for_bit():
+def test_corrections_of_different_places_are_each_in_their_place_bit_for_bit():
     both = build("correction", "alignment+logit-adjustment", {"target": "uniform", "tau": 0.7}, **KNOWN)
     labels, losses = DistributionAlignment(COUNTS, "uniform"), LogitAdjustment(COUNTS, 0.7)
     for seed in range(4):
@@ -30,6 +30,11 @@ def test_alignment_with_logit_adjustment_is_each_in_its_place_bit_for_bit():
     head = nn.Linear(3, 4)
     assert both.classifier(head, torch.ones(3)) is head
     assert both.places() == {"labels", "unlabeled loss", "labeled loss"}
+    both = build("correction", "debiaser+logit-adjustment", {"margin_strength": 0.0, "strength": 0.6}, **KNOWN)
+    alone, losses = Debiaser(4, strength=0.6), LogitAdjustment(COUNTS)
+    assert torch.equal(both(logits(0)), alone(logits(0)))
+    assert torch.equal(both(logits(1)), alone(logits(1)))
+    assert torch.equal(both.margin(logits(2)), losses.margin(logits(2)))
 
 
 def test_a_batch_in_parts_is_learned_from_once():
@@ -52,14 +57,6 @@ def test_settings_of_all_parts_can_be_set_and_those_of_one_name_say_whose_they_a
     assert set(settings_of("correction", "alignment+logit-adjustment")) == {"target", "momentum", "tau"}
     with pytest.raises(ValueError, match=r"'correction.tau'. Write logit_adjustment_tau or tau_norm_tau"):
         changed(recipe, "correction.tau=0.5")
-
-
-def test_the_debiasers_labels_go_with_another_margin_if_it_has_none():
-    both = build("correction", "debiaser+logit-adjustment", {"margin_strength": 0.0, "strength": 0.6}, **KNOWN)
-    alone, losses = Debiaser(4, strength=0.6), LogitAdjustment(COUNTS)
-    assert torch.equal(both(logits(0)), alone(logits(0)))
-    assert torch.equal(both(logits(1)), alone(logits(1)))
-    assert torch.equal(both.margin(logits(2)), losses.margin(logits(2)))
 
 
 @pytest.mark.parametrize(

@@ -55,7 +55,7 @@ def test_the_prior_keeps_its_shape_and_sums_to_one(momentum, seed):
     assert (debiaser.prior >= 0).all()
 
 
-def test_the_labeled_loss_has_no_margin_unless_asked_for():
+def test_the_labeled_loss_has_no_margin_unless_asked_for_and_probabilities_are_not_taken_for_logits():
     debiaser, logits = Debiaser(3), torch.randn(4, 3)
     debiaser.prior.copy_(torch.tensor([0.7, 0.2, 0.1]))
     assert torch.equal(debiaser.labeled_margin(logits), logits)
@@ -63,6 +63,12 @@ def test_the_labeled_loss_has_no_margin_unless_asked_for():
     asked.prior.copy_(debiaser.prior)
     torch.testing.assert_close(asked.labeled_margin(logits), logits + 2 * torch.tensor([0.7, 0.2, 0.1]).log())
     torch.testing.assert_close(asked.margin(logits), debiaser.margin(logits))
+    logits = torch.randn(6, 4)
+    with pytest.raises(ValueError, match="softmax"):
+        Debiaser(4)(logits.softmax(-1))
+    debias = Debiaser(4)
+    debias(logits)
+    assert debias(logits.softmax(-1)).shape == (6, 4)  # only the first batch is read: no waiting for a GPU after it
 
 
 @pytest.mark.parametrize("bad", [float("nan"), float("inf"), float("-inf")])
@@ -78,10 +84,17 @@ def test_a_batch_that_is_not_finite_leaves_the_prior_as_it_was(bad):
     assert not torch.equal(debiaser.prior, before)
 
 
-def test_an_empty_batch_leaves_the_prior_as_it_was():
+def test_batches_without_rows_in_float64_and_with_leading_dimensions():
     debiaser = Debiaser(3)
     assert debiaser(torch.empty(0, 3)).shape == (0, 3)
     assert torch.equal(debiaser.prior, torch.full((3,), 1 / 3))
+    debiaser = Debiaser(3).double()
+    assert debiaser.prior.dtype == torch.float64
+    assert debiaser(logits(4, 3).double()).dtype == torch.float64
+    flat, stacked, values = Debiaser(3), Debiaser(3), logits(8, 3)
+    flat(values)
+    assert stacked(values.view(2, 4, 3)).shape == (2, 4, 3)
+    torch.testing.assert_close(stacked.prior, flat.prior)
 
 
 def test_a_class_whose_prior_vanishes_gives_finite_numbers():
@@ -96,12 +109,6 @@ def test_a_class_whose_prior_vanishes_gives_finite_numbers():
     assert loss.isfinite()
 
 
-def test_float64_stays():
-    debiaser = Debiaser(3).double()
-    assert debiaser.prior.dtype == torch.float64
-    assert debiaser(logits(4, 3).double()).dtype == torch.float64
-
-
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 def test_a_model_cast_to_half_keeps_an_exact_prior(dtype):
     debiaser = Debiaser(3)
@@ -111,13 +118,6 @@ def test_a_model_cast_to_half_keeps_an_exact_prior(dtype):
     assert debiaser.prior.dtype == torch.float32
     assert torch.equal(debiaser.prior, exact)
     assert "prior" in debiaser.state_dict()
-
-
-def test_leading_dimensions_are_one_batch():
-    flat, stacked, values = Debiaser(3), Debiaser(3), logits(8, 3)
-    flat(values)
-    assert stacked(values.view(2, 4, 3)).shape == (2, 4, 3)
-    torch.testing.assert_close(stacked.prior, flat.prior)
 
 
 @pytest.mark.parametrize("num_classes", [1, 0, 2.5, 10.0, "10", True])
@@ -137,12 +137,3 @@ def test_wrong_shapes_teach(shape, method):
 def test_labels_and_arrays_instead_of_logits_teach(logits, word):
     with pytest.raises(TypeError, match=word):
         Debiaser(3)(logits)
-
-
-def test_probabilities_are_not_taken_for_logits():
-    logits = torch.randn(6, 4)
-    with pytest.raises(ValueError, match="softmax"):
-        Debiaser(4)(logits.softmax(-1))
-    debias = Debiaser(4)
-    debias(logits)
-    assert debias(logits.softmax(-1)).shape == (6, 4)  # only the first batch is read: no waiting for a GPU after it

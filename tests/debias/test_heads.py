@@ -62,15 +62,12 @@ def test_a_linear_classifier_does_not_replace_a_normalised_one(tmp_path, setting
         train(recipe, tmp_path / "run")
 
 
-def test_wrong_heads_are_refused():
+def test_wrong_heads_are_refused_and_right_ones_exported_for_any_batch():
     with pytest.raises(ValueError, match="head is"):
         make_head("round", 6, 4)
     with pytest.raises(ValueError, match="there are 7 features for 2 heads"):
         make_head("causal", 7, 4)
     assert set(HEADS) == {"linear", *SHAPES, "hidden"}
-
-
-def test_it_is_exported_for_batches_of_any_size():
     head = make_head("causal", 6, 4).eval()
     batch = {0: torch.export.Dim("batch")}
     exported = torch.export.export(head, (torch.randn(3, 6),), dynamic_shapes=(batch,)).module()

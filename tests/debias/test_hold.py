@@ -48,7 +48,7 @@ def test_parts_may_be_of_another_precision_than_those_of_the_step_before():
     torch.testing.assert_close(parts.prior, whole.prior, atol=1e-12, rtol=1e-12)
 
 
-def test_until_then_the_prior_is_that_of_before():
+def test_the_prior_waits_for_the_last_part_and_a_spoilt_part_leaves_it():
     held, before = Debiaser(CLASSES, momentum=0.7), Debiaser(CLASSES, momentum=0.7)
     held(logits(0))
     before(logits(0))
@@ -59,9 +59,6 @@ def test_until_then_the_prior_is_that_of_before():
         assert torch.equal(held.margin(logits(step)), before.margin(logits(step)))
     held.release()
     assert not torch.equal(held.prior, before.prior)
-
-
-def test_a_spoilt_part_leaves_the_prior_as_it_was_and_the_next_batch_counts():
     held = Debiaser(CLASSES)
     before, spoilt = held.prior.clone(), logits(0)
     spoilt[11, 0] = float("inf")

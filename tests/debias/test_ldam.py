@@ -30,12 +30,7 @@ def test_the_loss_equals_the_paper(largest, scale, method):
     torch.testing.assert_close(loss, torch.tensor(expected, dtype=torch.float64), atol=1e-4, rtol=1e-4)
 
 
-def test_logits_without_labels_teach():
-    with pytest.raises(ValueError, match="LDAM got logits without labels, expected one class per image"):
-        LDAM(COUNTS).margin(logits())
-
-
-def test_it_has_the_balanced_class_weights_of_scikit_learn():
+def test_it_has_the_balanced_class_weights_of_scikit_learn_and_needs_labels():
     """docs/corrections.md says with which settings."""
     weight = pytest.importorskip("sklearn.utils.class_weight").compute_class_weight
     truth = torch.arange(4).repeat_interleave(torch.tensor(COUNTS)).numpy()
@@ -44,6 +39,8 @@ def test_it_has_the_balanced_class_weights_of_scikit_learn():
     correction.look(torch.nn.Identity(), values, torch.tensor(0.0))
     torch.testing.assert_close(correction.class_weights(), expected, atol=1e-4, rtol=1e-4)
     assert torch.equal(correction.labeled_margin(values, LABELS), values)
+    with pytest.raises(ValueError, match="LDAM got logits without labels, expected one class per image"):
+        LDAM(COUNTS).margin(logits())
 
 
 @pytest.mark.parametrize("beta", [0.0, 0.9, 0.9999])

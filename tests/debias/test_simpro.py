@@ -29,7 +29,7 @@ def test_steps_equal_the_slow_twin():
         assert torch.equal(correction.labeled_margin(weak), correction.margin(weak))
 
 
-def test_it_finds_shares_that_the_labels_do_not_have():
+def test_it_finds_other_shares_by_confident_labels_alone():
     """Logits of balanced classes, log p(x | y) of four Gaussians; unlabeled images have other shares."""
     generator = torch.Generator().manual_seed(0)
     true = torch.tensor([0.05, 0.15, 0.3, 0.5])
@@ -39,9 +39,6 @@ def test_it_finds_shares_that_the_labels_do_not_have():
         place = 3.5 * torch.eye(4)[label] + torch.randn(64, 4, generator=generator)
         correction(-torch.cdist(place, 3.5 * torch.eye(4)).square() / 2)
     torch.testing.assert_close(correction.prior, true, atol=0.06, rtol=0)
-
-
-def test_a_batch_without_confident_labels_changes_nothing():
     correction = SimPro(COUNTS, count_threshold=1.0)
     before = {name: value.clone() for name, value in correction.state_dict().items()}
     correction(logits(0))

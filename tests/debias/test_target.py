@@ -49,7 +49,7 @@ def test_steps_equal_the_slow_version(target, strengths):
         torch.testing.assert_close(debiaser.labeled_margin(weak), margins, atol=1e-5, rtol=1e-5)
 
 
-def test_equal_shares_stay_the_paper_bit_for_bit():
+def test_where_a_target_acts_and_that_equal_shares_stay_the_paper_bit_for_bit():
     paper_, named = Debiaser(4), Debiaser(4, target="uniform", class_counts=COUNTS)
     for seed in range(3):
         assert torch.equal(paper_(logits(seed)), named(logits(seed)))
@@ -57,6 +57,15 @@ def test_equal_shares_stay_the_paper_bit_for_bit():
         assert torch.equal(named.labeled_margin(logits(seed)), logits(seed))
     assert list(named.state_dict()) == ["prior"]
     assert named.target.tolist() == [0.25] * 4
+    assert not made().corrects_pseudo_labels_alone
+    assert made(labeled_strength=0.0).corrects_pseudo_labels_alone
+    assert made(strength=0.0).places() == frozenset()
+    known = {"num_classes": 4, "class_counts": COUNTS}
+    with pytest.raises(ValueError, match="twice"):
+        build("correction", "debiaser+logit-adjustment-posthoc", {"target": "estimated"}, **known)
+    kept = {"target": "estimated", "labeled_strength": 0.0, "margin_strength": 0.0}
+    both = build("correction", "debiaser+logit-adjustment", kept, **known)
+    assert torch.equal(both(logits(0)), made()(logits(0)))
 
 
 def found(counts: tuple[int, ...]) -> torch.Tensor:
@@ -70,12 +79,17 @@ def found(counts: tuple[int, ...]) -> torch.Tensor:
     return debiaser.target
 
 
-def test_it_finds_shares_that_the_labels_do_not_have_and_trusts_them_by_the_number_of_labels():
+def test_it_finds_shares_by_the_number_of_labels_and_one_of_nothing_has_finite_margins():
     many, few = found((900, 500, 300, 200)), found((5, 3, 1, 1))
     torch.testing.assert_close(many, torch.tensor(TRUE), atol=0.06, rtol=0)
     weight = 2.5 / (2.5 + FEW)
     torch.testing.assert_close(few - 0.25, weight * (torch.tensor(TRUE) - 0.25), atol=0.06, rtol=0)
     assert few.min() > many.min()
+    debiaser = Debiaser(3, momentum=0.0, target="estimated", class_counts=(9, 9, 9))
+    debiaser(torch.tensor([[200.0, 0.0, -200.0]]))
+    assert debiaser.kept.tolist() == [1, 0, 0]
+    assert debiaser.margin(torch.zeros(1, 3)).min() > -7
+    assert debiaser.target.min() > 0.1
 
 
 @pytest.mark.parametrize(
@@ -97,14 +111,6 @@ def test_shares_of_a_graph_stay_and_are_those_of_the_labels_if_nearer_to_them_th
         assert all(torch.equal(value, before[name]) for name, value in other.state_dict().items())
 
 
-def test_a_class_of_which_nothing_is_kept_has_finite_margins():
-    debiaser = Debiaser(3, momentum=0.0, target="estimated", class_counts=(9, 9, 9))
-    debiaser(torch.tensor([[200.0, 0.0, -200.0]]))
-    assert debiaser.kept.tolist() == [1, 0, 0]
-    assert debiaser.margin(torch.zeros(1, 3)).min() > -7
-    assert debiaser.target.min() > 0.1
-
-
 @pytest.mark.parametrize("bad", [torch.full((4, 4), torch.nan), torch.zeros(4, 4), torch.empty(0, 4)])
 def test_without_confident_finite_labels_the_shares_stay(bad):
     debiaser = made()
@@ -122,18 +128,3 @@ def test_a_target_needs_labels_of_every_class(counts, noun):
         with pytest.raises(ValueError, match=noun):
             Debiaser(4, target=target, class_counts=counts)
     assert Debiaser(4, class_counts=counts).prior.tolist() == [0.25] * 4
-
-
-def test_with_a_target_it_also_corrects_the_labeled_loss_unless_told_not_to():
-    assert not made().corrects_pseudo_labels_alone
-    assert made(labeled_strength=0.0).corrects_pseudo_labels_alone
-    assert made(strength=0.0).places() == frozenset()
-
-
-def test_the_shares_of_the_labels_are_not_taken_out_twice():
-    known = {"num_classes": 4, "class_counts": COUNTS}
-    with pytest.raises(ValueError, match="twice"):
-        build("correction", "debiaser+logit-adjustment-posthoc", {"target": "estimated"}, **known)
-    kept = {"target": "estimated", "labeled_strength": 0.0, "margin_strength": 0.0}
-    both = build("correction", "debiaser+logit-adjustment", kept, **known)
-    assert torch.equal(both(logits(0)), made()(logits(0)))

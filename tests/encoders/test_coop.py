@@ -49,15 +49,12 @@ def test_learned_words_fit_the_labels_and_nothing_else_moves(clip):
     assert losses[1] < losses[0] - 0.1
 
 
-def test_the_schedule_is_the_published_one():
+def test_the_schedule_is_the_published_one_and_names_must_leave_room(clip, tmp_path):
     assert [epochs_for(shots) for shots in (1, 2, 4, 8, 16)] == [50, 100, 100, 200, 200]
     rates = [rate_of(epoch, 50) for epoch in range(50)]
     assert rates[0] == 1e-5
     assert rates[25] == pytest.approx(0.001)
     assert rates[1:] == sorted(rates[1:], reverse=True)
-
-
-def test_only_a_clip_has_words_to_learn_and_names_must_leave_room(clip, tmp_path):
     with pytest.raises(ValueError, match="siglip"):
         learned_text(str(save_model(tmp_path / "siglip", "siglip")), CLASSES, torch.ones(2, 8), torch.arange(2))
     with pytest.raises(DataError, match="class name"):

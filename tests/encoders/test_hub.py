@@ -75,7 +75,7 @@ def test_convolutional_ones_take_any_size_and_others_resize_images_inside(tmp_pa
     torch.testing.assert_close(grey, encoder.embed(scale(small)))
 
 
-def test_what_is_no_encoder_is_told(tmp_path):
+def test_what_is_no_encoder_or_lacks_weights_is_refused(tmp_path):
     (tmp_path / "empty").mkdir()
     for name, noun in (("nothing", "config.json"), ("empty", "config.json")):
         with pytest.raises(ValueError, match=noun):

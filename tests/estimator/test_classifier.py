@@ -132,7 +132,7 @@ def test_the_same_random_state_gives_the_same_bits(iris, digits, on_images):
     assert np.array_equal(again.prior_, on_images.prior_)
 
 
-def test_images(digits, on_images):
+def test_images_and_a_wide_network(digits, on_images):
     images, labels, truth = digits
     assert (on_images.transduction_ == truth)[labels < 0].mean() > 0.8
     assert on_images.predict_proba(images).shape == (len(images), 3)
@@ -143,6 +143,9 @@ def test_images(digits, on_images):
         assert fitted.predict(pictures).shape == (len(images),)
     same = few().fit(grey, labels)
     assert np.array_equal(same.predict_proba(grey), on_images.predict_proba(images))
+    images, labels, _ = digits
+    fitted = few(max_iter=2, network="wrn-10-1", flip=True).fit(images, labels)
+    assert type(fitted.model_).__name__ == "WideResNet"
 
 
 def test_pickled_and_read_it_predicts_the_same(iris, digits, on_images):
@@ -200,13 +203,10 @@ def test_labels_of_any_kind_may_be_missing(y, codes, classes):
         assert unlabeled(y).tolist() == [code < 0 for code in codes]  # as score asks
 
 
-def test_reversed_arrays_are_learned_from():
+def test_reversed_arrays_and_binary_problems_with_minus_1(iris):
     rows = np.random.default_rng(0).normal(size=(6, 3))
     backwards = few(max_iter=2).fit(rows[::-1, ::-1], np.array([0, 1, -1] * 2)[::-1])
     assert backwards.predict(rows[::-1]).shape == (6,)
-
-
-def test_binary_problems_with_minus_1(iris):
     rows, _, truth = iris
     y = np.where(truth == 0, -1, 1)
     fitted = few().fit(rows, y)
@@ -253,12 +253,6 @@ def test_other_shapes_than_in_fit_are_refused(iris, digits, on_images):
         on_images.predict(digits[0][:, :, :4])
     with pytest.raises(ValueError, match=r"expected features \(N, D\), as in fit"):
         few(max_iter=1).fit(rows, labels).predict(np.zeros((5, 4, 4)))
-
-
-def test_a_wide_network_for_images(digits):
-    images, labels, _ = digits
-    fitted = few(max_iter=2, network="wrn-10-1", flip=True).fit(images, labels)
-    assert type(fitted.model_).__name__ == "WideResNet"
 
 
 @pytest.mark.slow

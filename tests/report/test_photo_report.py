@@ -74,11 +74,15 @@ def test_numbers_of_the_page_are_those_of_the_run(tmp_path):
     assert values["commands"]["label"].endswith(f"--run {run}")
 
 
-def test_more_labels_are_asked_for_classes_with_mistakes_alone(tmp_path):
+def test_more_labels_are_asked_for_classes_with_mistakes_and_copies_come_before_other_doubts(tmp_path):
     run = photo_run(tmp_path / "run", candidates=None)
     results = json.loads((run / "results.json").read_text()) | {"confusion": [[20, 0, 0], [0, 10, 0], [1, 0, 9]]}
     (run / "results.json").write_text(json.dumps(results))
     assert photo_values(read_run(run), CLASSES)["next"] == ["rose"]
+    copies = [["57.png", 0, 1], ["59.png", 2, 1]]
+    values = photo_values(read_run(photo_run(tmp_path / "copies", copies=copies)), CLASSES)
+    shown = [(one["name"], one["label"], one["predicted"], "copy" in one) for one in values["mistakes"]]
+    assert shown == [("57.png", "daisy", "petunia", True), ("59.png", "rose", "petunia", True)]
 
 
 @pytest.mark.parametrize("kind", ["none", "teacher"])
@@ -110,13 +114,6 @@ def test_further_labels_go_where_the_others_are(tmp_path):
     results = json.loads((run / "results.json").read_text())
     (run / "results.json").write_text(json.dumps({**results, "check": {**results["check"], "kind": TEACHER}}))
     assert photo_values(read_run(run), CLASSES)["commands"]["label"].endswith(f"--run {run}"), "a teacher's labels"
-
-
-def test_copies_with_two_labels_come_before_other_doubts(tmp_path):
-    copies = [["57.png", 0, 1], ["59.png", 2, 1]]
-    values = photo_values(read_run(photo_run(tmp_path / "run", copies=copies)), CLASSES)
-    shown = [(one["name"], one["label"], one["predicted"], "copy" in one) for one in values["mistakes"]]
-    assert shown == [("57.png", "daisy", "petunia", True), ("59.png", "rose", "petunia", True)]
 
 
 def test_the_model_in_use_is_named_with_its_reason(tmp_path):

@@ -92,15 +92,6 @@ def test_it_speaks_numpy_and_the_words_of_the_estimator(head):
     assert shared >= {"strength", "momentum", "threshold", "max_iter", "random_state"}
 
 
-def test_swapped_arrays_are_noticed_unless_the_classes_have_names():
-    classes, images, _ = biased(50)
-    with pytest.raises(DataError, match="swapped"):
-        ZeroShot(images).fit(classes)
-    with pytest.raises(DataError, match="one each"):
-        ZeroShot(images, ["a", "b", "c", "d"])
-    assert ZeroShot(classes, list("abcd"), head=False).fit(images[:2]).transduction_.shape == (2,)
-
-
 @pytest.mark.parametrize(
     ("classes", "images", "noun"),
     [
@@ -117,7 +108,7 @@ def test_embeddings_that_cannot_be(classes, images, noun):
         ZeroShot(classes).fit(images)
 
 
-def test_settings_and_order_of_calls():
+def test_settings_and_swapped_arrays_are_refused():
     with pytest.raises(DataError, match=r"is not fitted yet\. Call fit"):
         ZeroShot(torch.eye(3)).predict(torch.eye(3))
     with pytest.raises(ValueError, match="strength is -1"):
@@ -127,6 +118,12 @@ def test_settings_and_order_of_calls():
     for wrong in ({"per_class": 0}, {"confidence": 2}, {"max_iter": 0}, {"threshold": 3}, {"random_state": None}):
         with pytest.raises(ValueError, match=f"{next(iter(wrong))} is"):
             ZeroShot(torch.eye(3), **wrong)
+    classes, images, _ = biased(50)
+    with pytest.raises(DataError, match="swapped"):
+        ZeroShot(images).fit(classes)
+    with pytest.raises(DataError, match="one each"):
+        ZeroShot(images, ["a", "b", "c", "d"])
+    assert ZeroShot(classes, list("abcd"), head=False).fit(images[:2]).transduction_.shape == (2,)
 
 
 def test_a_head_that_loses_a_class_is_not_used():

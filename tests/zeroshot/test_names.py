@@ -15,13 +15,10 @@ def images(count: int = 4) -> ImageSet:
     return ImageSet(torch.zeros(count, 3, 2, 2, dtype=torch.uint8), torch.full((count,), -1), ("a", "b"), ids)
 
 
-def test_our_templates_are_templates():
+def test_templates_are_ours_or_come_from_a_file(tmp_path):
     assert list(TEMPLATES) == ["digits", "general", "imagenet", "name", "satellite", "texture"]
     assert len(set(TEMPLATES["imagenet"])) == 80
     assert filled(["a {}.", "{} b"], "{0}") == ["a {0}.", "{0} b"]
-
-
-def test_templates_come_from_a_file(tmp_path):
     file = tmp_path / "templates.txt"
     file.write_text("a photo of {}.\n\n  {} from above\n")
     assert read_templates(str(file)) == ("a photo of {}.", "{} from above")
@@ -38,7 +35,7 @@ def _with_label(lines: list[str]) -> list[str]:
     return [line.replace(",", ",a,", 1) for line in lines]
 
 
-def test_probabilities_are_read_in_the_order_of_the_images(tmp_path):
+def test_probabilities_are_in_the_order_of_the_images_or_those_of_embeddings(tmp_path):
     table = np.array([[0.9, 0.1], [0.2, 0.8], [0.3, 0.7], [0.6, 0.4]])
     np.save(tmp_path / "p.npy", table)
     names = np.array(["3.jpg", "2.jpg", "1.jpg", "0.jpg"])
@@ -50,9 +47,6 @@ def test_probabilities_are_read_in_the_order_of_the_images(tmp_path):
         found, skipped = ArraysTeacher(tmp_path / name).predict(images(), ("a", "b"), ("{}",))
         np.testing.assert_allclose(found.numpy(), table, rtol=1e-6)
         assert skipped == {}
-
-
-def test_embeddings_become_probabilities_by_cosine_and_temperature(tmp_path):
     rng = np.random.default_rng(0)
     own, known = rng.normal(size=(4, 5)), rng.normal(size=(2, 5))
     np.savez(tmp_path / "e.npz", image_embeddings=own, class_embeddings=known, temperature=0.5)
