@@ -124,9 +124,7 @@ def checked_counts(class_counts: Sequence[int]) -> Tensor:
         raise ValueError(f"class_counts is {tuple(class_counts)}, expected the number of labels of at least 2 classes.")
     if empty := [str(number) for number, count in enumerate(counts.tolist()) if not 1 <= count < float("inf")]:
         found = f"class_counts is {tuple(class_counts)}, without a label of classes {', '.join(empty)}"
-        raise ValueError(
-            f"{found}. Label an image of each, or use debiaser with target=uniform, which needs no counts."
-        )
+        raise ValueError(f"{found}. Label an image of each, or use debiaser with target=uniform.")
     return counts.float()
 
 

@@ -4,7 +4,7 @@ from: the teacher, the student of only the labels, or the student of both.
 """
 
 from collections.abc import Container, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -36,25 +36,19 @@ class GivenTable:
 
     @classmethod
     def read(
-        cls, table: Path, root: Path, classes: Sequence[str], columns: Columns, whole: bool = True
+        cls, table: Path, root: Path, classes: Sequence[str], columns: Columns, learned: Container[str] | None = None
     ) -> "GivenTable":
-        """Labels to learn from; unless ``whole``, true ones, and the table may name files of a larger folder too."""
-        listing = list_folder(root, table, classes, not whole, columns)
-        given = dict(zip(listing.files, listing.labels.tolist(), strict=True))
-        labels = {file: label for file, label in given.items() if label != UNLABELED}
-        found, least = [classes[label] for label in set(labels.values())], 2 if whole else 1
+        """Labels to learn from; or true ones, of photos that are not ``learned`` from. These may name files of a larger
+        folder too."""
+        listing = list_folder(root, table, classes, learned is not None, columns)
+        given = zip(listing.files, listing.labels.tolist(), strict=True)
+        labels = {file: label for file, label in given if label != UNLABELED and file not in (learned or ())}
+        found, least = [classes[label] for label in set(labels.values())], 2 if learned is None else 1
         if len(found) < least:
-            raise DataError(f"{table} has labels of {shown(found) or 'no class'}, expected {least} or more classes.")
+            beside = " of photos without one in --labels" if learned else ""
+            kinds = f"{shown(found) or 'no class'}{beside}"
+            raise DataError(f"{table} has labels of {kinds}, expected {least} or more classes.")
         return cls(table, labels, listing.absent)
-
-    def without(self, other: "GivenTable | None") -> "GivenTable":
-        """Without the photos of ``other``, from which a student learns. Raises if none is left."""
-        learned = {} if other is None else other.labels
-        left = {name: label for name, label in self.labels.items() if name not in learned}
-        if other is not None and not left:
-            found = f"every photo that {self.table} labels has a label in {other.table} too"
-            raise DataError(f"{found}, from which the student learns. Expected true labels of other photos.")
-        return replace(self, labels=left)
 
     def of(self, ids: Sequence[str]) -> Tensor:
         """A label for each image, -1 for none."""

@@ -85,13 +85,9 @@ class ZeroShot:
         self.strength, self.momentum = strength, momentum
         self.threshold, self.max_iter, self.random_state = threshold, max_iter, random_state
         Debiaser(number, strength, momentum)  # raises for bad settings
-        for name, value, interval in (
-            ("per_class", per_class, "[1, inf)"),
-            ("confidence", confidence, "[0, 1]"),
-            ("max_iter", max_iter, "[1, inf)"),
-            ("threshold", threshold, "[0, 1]"),
-        ):
-            _ = value is None or within(name, value, interval)
+        intervals = {"per_class": "[1, inf)", "confidence": "[0, 1]", "max_iter": "[1, inf)", "threshold": "[0, 1]"}
+        for name in intervals:
+            _ = vars(self)[name] is None or within(name, vars(self)[name], intervals[name])
         if not isinstance(random_state, Integral) or random_state < 0:
             raise ValueError(f"random_state is {random_state!r}, expected a whole number of at least 0.")
 

@@ -74,8 +74,7 @@ class Experiment:
         images = self.images or open_photos(self.photos, self.classes)
         where = self.photos, self.classes, self.columns
         given = None if self.labels is None else GivenTable.read(self.labels, *where)
-        truth = None if evaluate is None else GivenTable.read(evaluate, *where, whole=False)
-        truth = truth and truth.without(given)
+        truth = None if evaluate is None else GivenTable.read(evaluate, *where, given.labels if given else ())
         kept = self.features or out.resolve().parent / FEATURES
         encoder = self.student.encoder(images, kept, self.teacher).to(find_device(device))
         # A wrong setting is told first.

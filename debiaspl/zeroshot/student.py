@@ -113,6 +113,7 @@ class Students:
         hint = number[predictions.label[self.rows]]
         hints = Hints(hint, predictions.confidence[self.rows] * (hint >= 0))
         self.task = TableTask(images.labels, classes, images.ids, hints)
+        self.folds = min(FOLDS, sum(count for count in images.counts() if count > 1))
 
     def fit(self, recipe: Recipe) -> Fitted:
         return fit_recipe(recipe, self.encoded.table, self.task)
@@ -127,19 +128,13 @@ class Students:
         """Check these recipes on the labels."""
         return crosscheck(recipes, self.encoded.table, self.task, self.folds)
 
-    @property
-    def folds(self) -> int:
-        """Parts in which the labels are cross-checked; 0 if no class has two."""
-        return min(FOLDS, sum(count for count in self.encoded.images.counts() if count > 1))
-
     def ending(self, fitted: Fitted, used: HandedOut, own: str, whose: str) -> Ending:
         """Predictions of all images, and how good the student, ``own``, was on labels of a ``person`` that it did not
         learn from. Without such it is counted how often it agrees with its training labels."""
         found, images = unmeasured(self.encoded, fitted), self.encoded.images
-        confusion, check = Cells.of(images.labels, found.label, images.num_classes), {"kind": "none", "folds": 0}
-        what = "the averaged weights after the last step, against the labels it was trained with"
-        if whose == TEACHER:
-            what, check = f"{what}, which are those of its teacher", {"kind": TEACHER, "folds": 0}
+        confusion = Cells.of(images.labels, found.label, images.num_classes)
+        what = f"the averaged weights after the last step, against the labels of a {whose} that it was trained with"
+        check: dict[str, Any] = {"kind": TEACHER if whose == TEACHER else "none", "folds": 0}
         # A teacher may predict classes that the labels do not have.
         rows = {one.name: one for one in used.rows if one.checked and one.confusion.classes == images.num_classes}
         if used.chosen in rows:

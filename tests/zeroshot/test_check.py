@@ -76,7 +76,7 @@ def test_photos_whose_label_is_given_measure_no_student(wrong, tmp_path):
     )
     assert said[0] == "A class without a label cannot be learned: nothing. Label photos of each."
     assert used.rows == (), "nothing was checked"
-    with pytest.raises(DataError, match=r"few.csv too"):
+    with pytest.raises(DataError, match=r"no class of photos without one in --labels"):
         wrong.run(tmp_path / "other", tmp_path / "few.csv", device="cpu")
 
 
