@@ -90,12 +90,12 @@ function photo({ name }, pictures, first, second) {
   return el("li", {}, picture ? el("img", { class: "photo", src: picture, alt: "", width: 96, height: 96, loading: "lazy" }) : null, el("div", {}, el("b", {}, first)), el("div", {}, second), el("div", { class: "soft" }, name));
 }
 
-function nextSection({ checked, next, commands }) {
+function nextSection({ checked, evaluated, next, commands }) {
   const command = (words, text) => [paragraph(words), el("pre", {}, el("code", {}, text))];
   return section(
     "next",
     "What to do next",
-    next.length ? paragraph("More labels help most for ", el("b", {}, next.map((name) => `'${name}'`).join(" and ")), ".") : paragraph(checked.known ? "No checked label is wrong. More labels would show more exactly how good the model is." : "Labels that it has not learned from would show how good the model is."),
+    next.length ? paragraph("More labels help most for ", el("b", {}, next.map((name) => `'${name}'`).join(" and ")), ".") : paragraph(checked.known ? "No checked label is wrong. " : "", checked.known || evaluated.checked ? "More labels would show more exactly how good the model is." : "Labels that it has not learned from would show how good the model is."),
     command("Label the photos that help most, in the browser:", commands.label),
     command("Or write a list of them:", commands.next),
     command("Predict the class of other photos:", commands.predict),
