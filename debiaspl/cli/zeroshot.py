@@ -63,7 +63,7 @@ def zeroshot_command(
     from debiaspl.zeroshot.experiment import Experiment
     from debiaspl.zeroshot.predictions import HEADER, PER_CLASS, column_notes
     from debiaspl.zeroshot.student import Student
-    from debiaspl.zeroshot.teacher import find_teacher, open_photos
+    from debiaspl.zeroshot.teacher import find_teacher, lite0_size, open_photos
 
     columns = options.table_columns(column)
     if column and labels is None and evaluate is None:
@@ -76,7 +76,7 @@ def zeroshot_command(
     learner = Student(student, tuple(settings or ()))
     photos, features = options.photos_or_features(photos, features)
     images, kept = open_photos(photos, names), features or out.resolve().parent / FEATURES
-    teacher = find_teacher(model, images, kept, find_device(device))
+    teacher = find_teacher(model, lite0_size(images, features), kept, find_device(device))
     say(f"The teacher is {teacher.about}")
     experiment = Experiment(
         photos=photos,
@@ -87,7 +87,7 @@ def zeroshot_command(
         student=learner,
         labels=labels,
         columns=columns,
-        features=kept,
+        features=features,
         images=images,
         per_class=per_class or PER_CLASS,
     )

@@ -76,7 +76,7 @@ class Experiment:
         given = None if self.labels is None else GivenTable.read(self.labels, *where)
         truth = None if evaluate is None else GivenTable.read(evaluate, *where, given.labels if given else ())
         kept = self.features or out.resolve().parent / FEATURES
-        encoder = self.student.encoder(images, kept, self.teacher).to(find_device(device))
+        encoder = self.student.encoder(images, self.features, self.teacher).to(find_device(device))
         # A wrong setting is told first.
         hinted = None if given is None else self._least
         recipes = self.student.recipes(self.photos, out / "labels.csv", len(images), encoder, hinted)

@@ -52,8 +52,8 @@ class Student:
             if setting.partition("=")[0] in GIVEN:
                 raise ValueError(f"--set {setting} would have no effect, as the students decide that. Leave it out.")
 
-    def encoder(self, images: ImageSet, features: Path, teacher: Teacher) -> Encoder:
-        """Its encoder for these images: that of the teacher, if it is the same. ``features`` are kept there."""
+    def encoder(self, images: ImageSet, features: Path | None, teacher: Teacher) -> Encoder:
+        """Its encoder for these images: that of the teacher, if it is the same. ``features`` as for ``lite0_size``."""
         if isinstance(teacher, EncodingTeacher) and teacher.encoder.source == self.name:
             return teacher.encoder
         return load_encoder(self.name, image_size=lite0_size(images, features) if self.name == LITE0 else None)

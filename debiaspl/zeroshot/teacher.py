@@ -44,7 +44,7 @@ def sized(images: ImageSet, encoder: Encoder, features: Path) -> ImageSet:
 
 
 def lite0_size(images: ImageSet, features: Path | None = None) -> int:
-    """Side of these images inside efficientnet-lite0: as those whose ``features`` are kept, or by that of the first."""
+    """Side of these images inside efficientnet-lite0: of the ``features`` that a user named, or by the first image."""
     if stored := stored_for(features, images.ids, NAME):
         return stored.image_size
     return SMALL if min(images.images.shape[2:]) <= SMALL else 224
@@ -117,13 +117,13 @@ class ClipTeacher(EncodingTeacher):
         return torch.cat([(scale * part @ directions.T).softmax(-1) for part in parts])
 
 
-def find_teacher(name: str | None, images: ImageSet, folder: Path, device: torch.device) -> Teacher:
-    """``conse``, the default; a file of arrays; or a CLIP or SigLIP by hub name or folder. ``folder`` is where features
-    are kept."""
+def find_teacher(name: str | None, size: int, folder: Path, device: torch.device) -> Teacher:
+    """``conse``, the default; a file of arrays; or a CLIP or SigLIP by hub name or folder. ``size`` is what
+    ``lite0_size`` says, and ``folder`` is where features are kept."""
     if name is None or name.lower() == "conse":
         from debiaspl.zeroshot.conse import ConseTeacher
 
-        return ConseTeacher(lite0_size(images, folder), folder, device)
+        return ConseTeacher(size, folder, device)
     from debiaspl.zeroshot.arrays import ENDINGS, ArraysTeacher
 
     return ArraysTeacher(name) if name.endswith(ENDINGS) else ClipTeacher(name, folder, device)
