@@ -15,11 +15,10 @@ import types
 import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from multiprocessing import get_context
 from pathlib import Path
 from subprocess import CompletedProcess
 
-from tests.processes import descendants
+from tests.processes import descendants, forking
 
 DEADLINE = 300.0
 """Seconds."""
@@ -52,12 +51,10 @@ def torchrun(
 def _ended(
     code: str | None, arguments: list[str], folder: Path | None, environment: Mapping[str, str] | None
 ) -> CompletedProcess[str]:
-    context = get_context("forkserver")
-    context.set_forkserver_preload(["debiaspl.cli", "debiaspl.recipes", "debiaspl.training"])
     with tempfile.TemporaryDirectory() as place:
         said = Path(place) / "stdout", Path(place) / "stderr"
         given = code, arguments, str(folder or Path.cwd()), dict(environment or os.environ), *map(str, said)
-        process = context.Process(target=_run, args=given)
+        process = forking().Process(target=_run, args=given)
         process.start()
         assert process.pid is not None
         try:

@@ -5,6 +5,8 @@ import signal
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from multiprocessing import get_context
+from multiprocessing.context import ForkServerContext
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +30,13 @@ def started(command: list[str], **options: Any) -> Iterator[subprocess.Popen[str
         for pipe in (process.stdin, process.stdout, process.stderr):
             if pipe is not None:
                 pipe.close()
+
+
+def forking() -> ForkServerContext:
+    """Starts processes as forks of one that has imported torch and the package: in a tenth of a second, not in two."""
+    context = get_context("forkserver")
+    context.set_forkserver_preload(["debiaspl.cli", "debiaspl.recipes", "debiaspl.training"])
+    return context
 
 
 def descendants(process: int) -> list[int]:

@@ -13,12 +13,13 @@ import time
 import traceback
 import warnings
 from collections.abc import Callable
-from multiprocessing import connection, get_context
+from multiprocessing import connection
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
+from tests.processes import forking
 from tests.tiers import check_processes_are_allowed
 
 DEADLINE = 120.0
@@ -65,7 +66,7 @@ def _answer(line: Any, rank: int) -> Any:
 
 
 def _start(count: int) -> None:
-    context = get_context("spawn")
+    context = forking()
     while len(_workers) < count:
         here, there = context.Pipe()
         process = context.Process(target=_work, args=(there,), daemon=True)

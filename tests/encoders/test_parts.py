@@ -3,7 +3,6 @@
 import json
 import signal
 import time
-from multiprocessing import get_context
 from pathlib import Path
 
 import pytest
@@ -17,6 +16,7 @@ from debiaspl.encoders.encoding import Encoding
 from debiaspl.encoders.feature_folder import FeatureFolder
 from tests.data.photos import write_shards
 from tests.encoders.test_feature_folder import Flat, add, filled, opened
+from tests.processes import forking
 from tests.typed import done
 
 
@@ -47,9 +47,7 @@ def contents(folder):
 @pytest.mark.slow
 def test_four_processes_one_of_them_killed_twice(photos, tmp_path, monkeypatch):
     def part(number):
-        process = get_context("forkserver").Process(
-            target=encode_slowly, args=(photos, tmp_path / "parts", number), daemon=True
-        )
+        process = forking().Process(target=encode_slowly, args=(photos, tmp_path / "parts", number), daemon=True)
         process.start()
         return process
 
