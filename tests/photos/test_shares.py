@@ -88,6 +88,7 @@ def predicted(uneven, run, *more):
     return Counter(row["label"] for row in rows_of(uneven / "p.csv")), ran
 
 
+@pytest.mark.slow
 def test_a_user_chooses_the_shares_of_predictions_and_of_exports(uneven):
     run, said = predicted(uneven, "photos")
     assert "other class shares" not in said

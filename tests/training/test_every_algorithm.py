@@ -38,6 +38,7 @@ def recipe_of(name: str, *settings: str) -> Recipe:
     # A memory that is full after two steps, and what is off by default; thresholds that keep labels are those of EAGER.
     chosen = (
         "memory=48",
+        "prototypes=32",
         "relations=0.5",
         "key_decay=0.9",
         "small_views=1",
