@@ -62,7 +62,7 @@ def summary(values: Sequence[float]) -> dict[str, Any] | None:
     if not values:
         return None
     return {
-        "mean": statistics.fmean(values),
+        "mean": round(statistics.fmean(values), 12),  # 0.9545, not 0.9544999...: a page and a terminal print the same
         "deviation": statistics.stdev(values) if len(values) > 1 else None,
         "median": statistics.median(values),
         "per_seed": list(values),

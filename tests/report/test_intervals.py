@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from benchmarks.repeat import next_interval
-from debiaspl._over_seeds import mean_interval, sign_flip
+from debiaspl._over_seeds import mean_interval, sign_flip, summary
 
 # Two-sided 95 %, by degrees of freedom.
 TABLE = {1: 12.706, 2: 4.303, 3: 3.182, 4: 2.776, 9: 2.262}
@@ -21,6 +21,11 @@ def test_intervals_are_those_of_the_t_table(freedom):
         (next_interval(values), TABLE[freedom] * spread * (1 + 1 / count) ** 0.5),
     ):
         assert found == pytest.approx((middle - half, middle + half), abs=2e-3 * spread)
+
+
+def test_a_mean_of_decimals_has_no_noise_of_floats():
+    """A page, whose numbers are rounded, printed 95.5 where the terminal printed 95.4."""
+    assert summary([0.942, 0.962, 0.96, 0.954])["mean"] == 0.9545
 
 
 def test_one_value_has_no_interval_and_equal_values_have_the_finest_step():
