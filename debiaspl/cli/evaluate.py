@@ -21,13 +21,12 @@ def evaluate_command(
 ) -> None:
     """Measure a model on photos of known classes: accuracy, each class, and which classes it confuses."""
     from debiaspl.deploy.saved import check_inputs, load_model
-    from debiaspl.files import refuse_existing, write_json
+    from debiaspl.files import write_json
     from debiaspl.report.evaluation import HEADER, evaluate_folder
     from debiaspl.training.process import find_device
 
     check_inputs(run, photos)
-    if out is not None:
-        refuse_existing(out, overwrite)
+    options.refuse_existing_files(overwrite, {"--out": out})
     model = load_model(run, find_device(device), network)
     with progress_bar("images", "evaluating") as progress:
         found = evaluate_folder(model, run, photos, labels, options.table_columns(column), every, progress)

@@ -34,11 +34,9 @@ def export_command(
         raise ValueError("--shares folder is for predict, which sees the folder. Expected run or even.")
     from debiaspl.deploy.export import TOLERANCE, export_file, some_photos
     from debiaspl.deploy.saved import check_inputs, load_model
-    from debiaspl.files import refuse_existing
 
     check_inputs(run, check)
-    if out is not None:
-        refuse_existing(out, overwrite)
+    options.refuse_existing_files(overwrite, {"FILE": out})
     if hub is not None:
         from debiaspl.deploy.hub import export_hub
 

@@ -4,6 +4,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict
 from enum import StrEnum
+from functools import partial
 from itertools import zip_longest
 from shutil import get_terminal_size
 from textwrap import wrap
@@ -13,6 +14,7 @@ from debiaspl.cli.options import AsJson, Length, Method, Settings, argument
 from debiaspl.cli.terminal import say
 
 WIDTH = 80
+_wrap = partial(wrap, break_long_words=False, break_on_hyphens=False)
 RECIPES_CAPTION = (
     "paper: DebiasPL's top-1 % on the test set in the paper. The first length is the default. paper: its settings, or "
     "those of a protocol; fast: the same in less time; minutes: ours; start: ours, from features without labels, which "
@@ -82,10 +84,6 @@ def _print_row(cells: Sequence[str], widths: Sequence[int]) -> None:
     wrapped = [_wrap(cell, width) or [""] for cell, width in zip(cells, widths, strict=True)]
     for line in zip_longest(*wrapped, fillvalue=""):
         say("  ".join(part.ljust(width) for part, width in zip(line, widths, strict=True)).rstrip(), as_is=True)
-
-
-def _wrap(text: str, width: int) -> list[str]:
-    return wrap(text, width, break_long_words=False, break_on_hyphens=False)
 
 
 def _with_words(what: Kind, values: list[dict[str, Any]], words: Sequence[str]) -> list[dict[str, Any]]:

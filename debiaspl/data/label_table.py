@@ -13,16 +13,7 @@ from pathlib import Path, PurePath
 from debiaspl._printable import counted
 from debiaspl.data.file_names import EXTENSIONS, FileNames
 from debiaspl.data.label_studio import read_tasks
-from debiaspl.data.text import (
-    CsvError,
-    CsvRow,
-    DataError,
-    composed,
-    csv_rows,
-    means_no_label,
-    read_text,
-    shown,
-)
+from debiaspl.data.text import CsvError, CsvRow, DataError, composed, csv_rows, means_no_label, read_text, shown
 from debiaspl.files import unguarded
 
 FILE, LABEL = "file_name", "label"

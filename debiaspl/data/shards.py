@@ -83,15 +83,12 @@ def list_shards(place: Path) -> Listing:
         raise DataError(f"no image in {len(paths)} shard(s), first {paths[0]}. Expected members such as 0001.jpg.")
     table = np.array(found, np.int64).T
     files = TarShards(paths, table[0].astype(np.int32), table[1].copy(), table[2].copy())
-    classes = tuple(sorted(set(labels) - {""}, key=_by_number))
+    # Class numbers in numeric order, then names alphabetically.
+    order = sorted(set(labels) - {""}, key=lambda name: (0, int(name), name) if name.isdecimal() else (1, 0, name))
+    classes = tuple(order)
     number_of = {name: label for label, name in enumerate(classes)} | {"": UNLABELED}
     numbers = torch.tensor([number_of[label] for label in labels])
     return Listing(place, tuple(ids), numbers, classes, tuple(skipped), stored=files)
-
-
-def _by_number(name: str) -> tuple[int, int, str]:
-    """Sort key: class numbers in numeric order, then names alphabetically."""
-    return (0, int(name), "") if name.isdecimal() else (1, 0, name)
 
 
 def _samples(path: Path) -> dict[str, dict[str, tarfile.TarInfo]]:

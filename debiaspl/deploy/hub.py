@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from debiaspl._measures import wilson
+from debiaspl._over_seeds import markdown
 from debiaspl._printable import percent, printable
 from debiaspl._version import __version__
 from debiaspl.data import DataError
@@ -67,12 +68,7 @@ def model_card(name: str, facts: NetworkFacts, results: dict[str, Any]) -> str:
         low, high = (percent(share, 1) for share in wilson(right, count))
         sure = f"{right:,} of {count:,} right: {percent(right / count, 1)} (95 % interval {low} to {high})"
         sure = f"{sure}; {_cell(str(results['evaluated']))}."
-    rows = zip(map(_cell, facts.classes), labels, recall, strict=True)
-    table = [
-        "| class | labels | recognised |",
-        "| --- | --- | --- |",
-        *("| {} | {} | {} |".format(*row) for row in rows),
-    ]
+    rows = zip(map(_cell, facts.classes), map(str, labels), recall, strict=True)
     return f"""---
 library_name: debiaspl
 pipeline_tag: image-classification
@@ -95,8 +91,7 @@ model.predict(["photo.jpg"])
 
 {sure}
 
-{chr(10).join(table)}
-
+{markdown([("class", "labels", "recognised"), *rows])}
 ## Limits
 
 * It knows these classes only: an image of anything else gets one of them, often with a high probability.

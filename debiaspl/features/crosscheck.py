@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import torch
@@ -77,6 +78,9 @@ class Candidate:
         error = 1.96 * float(np.sqrt((certain * (1 - certain) / counts).sum())) / len(counts)
         mean = float(recall.mean())
         return mean, max(mean - error, 0.0), min(mean + error, 1.0)
+
+    def to_json(self, chosen: bool) -> dict[str, Any]:
+        return {"name": self.name, "confusion": self.confusion.to_json(), "chosen": chosen}
 
     @property
     def header(self) -> tuple[str, ...]:

@@ -199,12 +199,8 @@ class SmallNet(Network):
         super().__init__()
         within("width", width, "[1, inf)")
         layers: list[nn.Module] = []
-        for incoming, outgoing, stride in (
-            (channels, width, 1),
-            (width, 2 * width, 2),
-            (2 * width, 4 * width, 1),
-            (4 * width, 4 * width, 2),
-        ):
+        shapes = (channels, width, 1), (width, 2 * width, 2), (2 * width, 4 * width, 1), (4 * width, 4 * width, 2)
+        for incoming, outgoing, stride in shapes:
             layers += [
                 nn.Conv2d(incoming, outgoing, 3, stride, padding=1, bias=False),
                 nn.BatchNorm2d(outgoing, momentum=norm_momentum),

@@ -19,7 +19,7 @@ from debiaspl.models import TrainedNetwork, trained_network
 from debiaspl.models.start import first_weights
 from debiaspl.photos.check import check_for
 from debiaspl.photos.survey import Photos
-from debiaspl.recipes.lengths import MINUTES, START
+from debiaspl.recipes.lengths import DIGITS, MINUTES, START
 from debiaspl.recipes.start import largest_side, start_for
 from debiaspl.training import Choice, Recipe, Run
 from debiaspl.training.method import with_method
@@ -39,6 +39,8 @@ FINE_TUNED_UP_TO = 30_000_000
 """Parameters of a convolutional encoder that a GPU fine-tunes by itself, in minutes (docs/own-photos.md)."""
 START_FOLDER = "start"
 """Where features that are learned without labels lie, below a run's folder."""
+DATA = ("name", "about", "cost", "data", "protocol")
+"""Settings that a recipe for photos keeps, whatever else it begins with."""
 AUTOMATIC_FROM = {"cuda": 10_000}
 """With this many photos ``debiaspl train PHOTOS`` learns features first, by kind of device. On a CPU that would take
 longer than all the rest."""
@@ -61,7 +63,9 @@ def choose(
     )
     if encoder is not None:
         base = replace(base, image_size=min(photos.side, encoder.image_size), correction=LINEAR.correction)
-        chosen = _frozen(base, photos, encoder) if frozen else _fine_tuned(base, encoder)
+        # Frozen: DebiasPL that starts from labels spread over the graph of the features: docs/own-photos.md.
+        own = replace(base, first_classifier="graph", algorithm=LINEAR.algorithm, optimise=PHOTOS)
+        chosen = on_encoder(own, len(photos.labels), encoder) if frozen else _fine_tuned(base, encoder)
     else:
         chosen = (_small if device == "cpu" else _wide)(base, photos)
         chosen = chosen if start is None else _from_start(chosen, device, start)
@@ -70,12 +74,6 @@ def choose(
     if photos.unlabeled == 0:
         chosen = with_method(chosen, SUPERVISED)
     return replace(chosen, stream=len(photos.labels) * 3 * chosen.image_size**2 > MEMORY)
-
-
-def _frozen(base: Recipe, photos: Photos, encoder: Encoder) -> Recipe:
-    """DebiasPL that starts from labels spread over the graph of the features: docs/own-photos.md."""
-    own = replace(base, first_classifier="graph", algorithm=LINEAR.algorithm, optimise=PHOTOS)
-    return on_encoder(own, len(photos.labels), encoder)
 
 
 def _fine_tuned(base: Recipe, encoder: Encoder) -> Recipe:
@@ -103,28 +101,19 @@ def _fine_tuned(base: Recipe, encoder: Encoder) -> Recipe:
     )
 
 
+def _of(recipe: Recipe, names: Sequence[str]) -> dict[str, Any]:
+    return {name: getattr(recipe, name) for name in names}
+
+
 def _small(base: Recipe, photos: Photos) -> Recipe:
     """Like the recipes for digits, with smaller batches: a network that two cores can train in minutes."""
-    return replace(
-        base,
-        image_size=min(photos.side, 32),
-        network=Choice("small"),
-        algorithm=Choice("fixmatch", {"joint": False}),
-        steps=400,
-        labeled_batch=16,
-        unlabeled_batch=48,
-        learning_rate=0.1,
-        average_decay=0.99,
-        average_statistics=True,
-        log_every=25,
-        checkpoint_every=100,
-    )
+    own = replace(DIGITS, **_of(base, DATA), image_size=min(photos.side, 32), flip=True)
+    return replace(own, steps=400, labeled_batch=16, unlabeled_batch=48, learning_rate=0.1)
 
 
 def _wide(base: Recipe, photos: Photos) -> Recipe:
     """Our minutes recipe, which is better than the paper's in this time: docs/lab/notebook.md."""
-    same = {name: getattr(base, name) for name in ("name", "about", "cost", "data", "protocol")}
-    own = replace(MINUTES, **same, image_size=min(photos.side, 64), evaluate_every=0)
+    own = replace(MINUTES, **_of(base, DATA), image_size=min(photos.side, 64), evaluate_every=0)
     # A memory that held the same photo again would have it told from itself.
     memory = min(own.algorithm.settings["memory"], len(photos.labels) // 4)
     if memory >= own.unlabeled_batch:
@@ -144,7 +133,7 @@ def _from_start(own: Recipe, device: str, start: TrainedNetwork) -> Recipe:
     own = replace(own, network=Choice(start.name, start.settings), image_size=start.side)
     if device == "cpu":
         return own
-    same = {name: getattr(own, name) for name in ("name", "about", "cost", "data", "protocol", "network", "image_size")}
+    same = _of(own, (*DATA, "network", "image_size"))
     return replace(START, **same, evaluate_every=0).changed(memory=own.algorithm.settings["memory"])
 
 
@@ -238,8 +227,7 @@ def choose_with_start(
     recipe = of_user(choose(photos, device, None, network_of(start)))
     recipe = replace(recipe, start=str((out or Path("runs") / recipe.name) / START_FOLDER))
     # The user may have set another network, or what images look like.
-    same = {name: getattr(recipe, name) for name in ("network", "image_size", "stream", "flip", "seed")}
-    return recipe, replace(start, **same)
+    return recipe, replace(start, **_of(recipe, ("network", "image_size", "stream", "flip", "seed")))
 
 
 def fine_tunes_by_itself(photos: Photos, device: str, encoder: Encoder, settings: Container[str]) -> bool:

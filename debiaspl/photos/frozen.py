@@ -95,15 +95,7 @@ def _ending(
             "right": sorted(chosen.right_files),
             "mistakes": [list(one) for one in chosen.mistakes],
             "copies": [[images.ids[row], int(images.labels[row]), other] for row, other in copies],
-            "candidates": [
-                {
-                    "name": one.name,
-                    "confusion": one.confusion.to_json(),
-                    "chosen": one is chosen,
-                    "right": sorted(one.right_files),
-                }
-                for one in candidates
-            ],
+            "candidates": [one.to_json(one is chosen) | {"right": sorted(one.right_files)} for one in candidates],
         },
         "learned_from": [images.ids[row] for row in known.tolist()],
     }

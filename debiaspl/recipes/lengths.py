@@ -33,9 +33,9 @@ FAST = replace(
     average_statistics=True,
 )
 
-MINUTES = Recipe(
+MINUTES = replace(
+    FAST,
     name="minutes",
-    data="cifar10",
     cost="<3 min on an H200 that three runs share: 30,000 steps a fold",
     network=Choice("resnet9", {"widths": (32, 64, 256, 256)}),
     algorithm=Choice(
@@ -51,7 +51,6 @@ MINUTES = Recipe(
         },
     ),
     correction=Choice("debiaser", {"strength": 0.5, "momentum": 0.99, "labeled_strength": 1.0}),
-    strong=Choice("fixmatch"),
     steps=30_000,
     labeled_batch=32,
     unlabeled_batch=224,
@@ -59,8 +58,6 @@ MINUTES = Recipe(
     arc=0.5,
     warm_up=0.05,
     average_decay=0.99,
-    average_statistics=True,
-    teacher="average",
     log_every=500,
     evaluate_every=2500,
     checkpoint_every=5000,

@@ -169,10 +169,8 @@ class Experiment:
         verdict: TeacherVerdict | None,
     ) -> list[Row]:
         """Write the table, and complete the results of the run."""
-        true, learned = None if truth is None else truth.of(predictions.ids), None
-        if true is not None and self.labels is not None:
-            learned = labels >= 0
-            true = true.where(~learned, labels)
+        true = None if truth is None else truth.of(predictions.ids)
+        learned = None if self.labels is None else labels
         rows = [Row(method, label, len(self.classes), true, learned) for method, label in found.items()]
         results: dict[str, Any] = {
             "teacher": self.teacher.name,

@@ -105,23 +105,22 @@ class Row:
     """int64, (N,)."""
     num_classes: int
     truth: Tensor | None = None
-    """int64, (N,), -1 if it is not known."""
+    """int64, (N,), -1 if it is not known, or if a student learned from it: such an image measures nothing."""
     learned: Tensor | None = None
-    """bool, (N,): images whose given label a student learned from, so that they measure nothing."""
+    """int64, (N,): labels that a student learned from, -1 for none. They count among the true shares."""
 
     @property
     def confusion(self) -> Cells:
-        """Of the images whose true label is known and was not learned from."""
         truth = torch.full_like(self.label, UNLABELED) if self.truth is None else self.truth
-        truth = truth if self.learned is None else truth.masked_fill(self.learned, UNLABELED)
         return Cells.of(truth, self.label, self.num_classes)
 
     @property
     def true_counts(self) -> list[int] | None:
         """The true counts; None if some classes are not known: then the counts are compared with equal shares."""
-        if self.truth is None or not len(self.truth) or int(self.truth.min()) < 0:
+        if self.truth is None or not len(self.truth):
             return None
-        return class_counts(self.truth, self.num_classes)
+        true = self.truth if self.learned is None else self.truth.maximum(self.learned)
+        return None if int(true.min()) < 0 else class_counts(true, self.num_classes)
 
     def to_json(self) -> dict[str, Any]:
         counts, true = class_counts(self.label, self.num_classes), self.true_counts

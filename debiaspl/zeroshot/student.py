@@ -140,10 +140,7 @@ class Students:
         if used.chosen in rows:
             confusion = rows[own].confusion
             what = f"each label was predicted by one of {self.folds} students that did not learn from it"
-            candidates = [
-                {"name": name, "confusion": one.confusion.to_json(), "chosen": name == used.chosen}
-                for name, one in rows.items()
-            ]
+            candidates = [one.to_json(name == used.chosen) for name, one in rows.items()]
             mistakes = [list(one) for one in rows[own].mistakes]
             check = {"kind": "cross-check", "folds": self.folds, "mistakes": mistakes, "candidates": candidates}
         more: dict[str, Any] = {"check": check | {"labels": confusion.images}}

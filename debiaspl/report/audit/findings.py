@@ -68,15 +68,11 @@ def favoured(audit: Audit) -> Favoured:
     if audit.truth is not None:
         return _against_truth(audit.truth)
     if labels is None or len(set(labels.tolist())) == 1:  # as many chosen of each say nothing about the images
-        return _against_even(audit)
+        counts, classes = audit.shares.counts, len(audit.classes)
+        number = int(counts.argmax())
+        chance = classes * at_least(int(counts[number]), int(counts.sum()), 1 / classes)
+        return Favoured(number, float(audit.shares.times_even[number]), min(1.0, chance), EVEN)
     return _against_labels(audit, labels)
-
-
-def _against_even(audit: Audit) -> Favoured:
-    counts, classes = audit.shares.counts, len(audit.classes)
-    number = int(counts.argmax())
-    chance = classes * at_least(int(counts[number]), int(counts.sum()), 1 / classes)
-    return Favoured(number, float(audit.shares.times_even[number]), min(1.0, chance), EVEN)
 
 
 def _against_labels(audit: Audit, labels: NDArray[np.int64]) -> Favoured:

@@ -19,7 +19,7 @@ from debiaspl.deploy.shares import on_all_photos, unlike_labels
 from debiaspl.features.crosscheck import GRAPH
 from debiaspl.files import unguarded
 from debiaspl.report.pages import Find, short_name, thumbnails
-from debiaspl.report.runs.record import RunRecord, read_run
+from debiaspl.report.runs.record import RunRecord, is_share, read_run
 from debiaspl.training.method import method_of
 
 SUPERVISED, FROZEN = "supervised", "frozen"
@@ -160,13 +160,9 @@ def _shares(results: Mapping[str, Any], size: int) -> dict[str, list[float]]:
     told, names = results.get("shares"), ("estimate", "low", "high", "labels")
     if not isinstance(told, dict) or not results.get("unlabeled"):
         return {}
-    shares = {name: told[name] for name in names if _are_shares(told.get(name), size)}
+    found = {name: values for name in names if isinstance(values := told.get(name), list) and len(values) == size}
+    shares = {name: values for name, values in found.items() if all(map(is_share, values))}
     return shares if len(shares) == len(names) and sum(shares["estimate"]) and sum(shares["labels"]) else {}
-
-
-def _are_shares(values: Any, size: int) -> bool:
-    known = isinstance(values, list) and len(values) == size
-    return known and all(isinstance(value, int | float) and 0 <= value <= 1 for value in values)
 
 
 def _why(models: list[Model], used: Model, checked: bool) -> str:

@@ -122,13 +122,13 @@ def _check_results(results: Any) -> None:
     if results.get("labels") == []:  # features were learned of images without labels: nothing could be measured
         _expect(accuracy is None and counted, "it has no numbers of images, or an accuracy without labels")
         return
-    _expect(_is_share(accuracy), f"'accuracy' is {accuracy!r}, expected a number from 0 to 1")
+    _expect(is_share(accuracy), f"'accuracy' is {accuracy!r}, expected a number from 0 to 1")
     _expect(counted and images > 0, "'test' or 'unlabeled' is not a number of images")
     for name in NUMBERS:
         value = results.get(name)
         _expect(value is None or _is_number(value), f"{name!r} is {value!r}, expected a number")
     recall, confusion = results.get("recall"), results.get("confusion")
-    shares = isinstance(recall, list) and recall and all(value is None or _is_share(value) for value in recall)
+    shares = isinstance(recall, list) and recall and all(value is None or is_share(value) for value in recall)
     _expect(shares, "'recall' is not a list with a number for each class")
     Cells.from_json(confusion, len(recall))
     for name in ("pseudo_labels", "true_counts"):
@@ -159,7 +159,7 @@ def _is_shares(value: Any) -> bool:
     return isinstance(value, list) and all(_is_number(one) and -1e-3 <= one <= 1 + 1e-3 for one in value)
 
 
-def _is_share(value: Any) -> bool:
+def is_share(value: Any) -> bool:
     return _is_number(value) and 0 <= value <= 1
 
 
