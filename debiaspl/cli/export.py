@@ -54,7 +54,5 @@ def export_command(
     if checked.photos:
         say(f"  and by at most {checked.real:.1e} on {checked.photos} photos")
     if checked.as_predicted > TOLERANCE:
-        say(
-            f"  and by {checked.as_predicted:.1e} where debiaspl predict reads large JPEGs at a smaller scale; "
-            "docs/deploy.md says how to read them the same way"
-        )
+        where = "where debiaspl predict reads large JPEGs at a smaller scale"
+        say(f"  and by {checked.as_predicted:.1e} {where}; docs/deploy.md says how to read them the same way")

@@ -64,10 +64,8 @@ def label_command(
 
 def _serve(server: "LabelServer", browser: bool) -> None:
     state = server.session.state()
-    say(
-        f"{state['images']:,} images, {state['labeled']:,} labels, {len(server.session.classes):,} classes; "
-        f"answers go into {server.session.table.path}"
-    )
+    counts = f"{state['images']:,} images, {state['labeled']:,} labels, {len(server.session.classes):,} classes"
+    say(f"{counts}; answers go into {server.session.table.path}")
     for note in state["notes"]:
         say(f"note: {note}", err=True)
     try:

@@ -123,9 +123,8 @@ def photos_or_features(photos: Path | None, features: Path | None) -> tuple[Path
     from debiaspl.data.manifest import encoders_in
 
     if features is not None and not features.is_dir():
-        raise ValueError(
-            f"--features {features} is not a folder. Make it first: debiaspl encode PHOTOS --out {features}"
-        )
+        make = f"debiaspl encode PHOTOS --out {features}"
+        raise ValueError(f"--features {features} is not a folder. Make it first: {make}")
     if photos is None and features is not None:
         if not encoders_in(features):
             raise ValueError(f"{features} holds no features. Expected a folder that debiaspl encode has written.")

@@ -126,9 +126,8 @@ def split_table(text: str, table: Path, columns: Columns = USUAL) -> LabelText:
         which = f", and {shown(several)} could all be meant" if several else ""
         found = f"has the columns {shown(names)}{which}" if names else "is empty"
         expected = f"a first line with {' and '.join(columns.names)}, separated by commas"
-        raise DataError(
-            f"{table} {found}. Expected {expected}. For other names: --column file=NAME --column label=NAME."
-        )
+        todo = "For other names: --column file=NAME --column label=NAME."
+        raise DataError(f"{table} {found}. Expected {expected}. {todo}")
     file, label = files[0], labels[0]
     assumed = [] if separator == "," else [f"separated by {SEPARATORS[separator]}"]
     if (names[file], names[label]) != tuple(name.strip().casefold() for name in columns.names):
@@ -163,10 +162,9 @@ def match_files(
     missing: list[str] = []
     for row in rows:
         if names.below(row.name) is None:
-            raise DataError(
-                f"{table} names {shown([row.name])} in {row.place}, which is outside of {names.root}. Expected a path "
-                "below it. For images elsewhere, link them into it and use --follow-links."
-            )
+            found = f"{table} names {shown([row.name])} in {row.place}, which is outside of {names.root}"
+            todo = "For images elsewhere, link them into it and use --follow-links."
+            raise DataError(f"{found}. Expected a path below it. {todo}")
         file = names.locate(row.name)
         if file is None:
             missing.append(row.name)
@@ -177,9 +175,8 @@ def match_files(
             places.setdefault(file, row.place)
     if missing and not (allow_absent and labels):
         absent = f"{counted(len(missing), 'file')} not in {names.root}: {shown(missing)}"
-        raise DataError(
-            f"{table} names {absent}. Paths are relative to {names.root}, with / and the same capital letters."
-        )
+        expected = f"Paths are relative to {names.root}, with / and the same capital letters."
+        raise DataError(f"{table} names {absent}. {expected}")
     return labels, tuple(dict.fromkeys(missing))
 
 

@@ -117,10 +117,9 @@ def check(model: SavedModel, said: Callable[[NDArray[np.uint8]], Any], photos: S
         real.append(_apart(found, _expected(model, pictures)))
         as_predicted.append(_apart(found, model.probabilities(model.read(path)[None])))
     if not (worst := np.max([made, *real])) <= TOLERANCE:
-        raise RunError(
-            f"the exported file and PyTorch differ by {worst:.2g} in a probability, expected at most "
-            f"{TOLERANCE:g}, so it was not written. Please report this, with the versions of torch and onnxruntime."
-        )
+        found = f"the exported file and PyTorch differ by {worst:.2g} in a probability, expected at most {TOLERANCE:g}"
+        todo = "Please report this, with the versions of torch and onnxruntime."
+        raise RunError(f"{found}, so it was not written. {todo}")
     return Checked(float(made), len(real) - 1, max(real), max(as_predicted))
 
 

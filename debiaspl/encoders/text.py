@@ -72,10 +72,9 @@ def text_side(name_or_folder: str, learned: bool = False) -> TextSide:
             if not learned or side.config.model_type == "clip":
                 return side
     first, kinds = ("coop", "clip") if learned else ("text", " or ".join(KINDS))
-    raise ValueError(
-        f"first_classifier is {first}, but the encoder {name_or_folder} cannot read text that way. Expected a model of "
-        f"type {kinds} with its tokenizer; with this one, first_classifier=random, means, graph or probe."
-    )
+    found = f"first_classifier is {first}, but the encoder {name_or_folder} cannot read text that way"
+    todo = "with this one, first_classifier=random, means, graph or probe."
+    raise ValueError(f"{found}. Expected a model of type {kinds} with its tokenizer; {todo}")
 
 
 def has_text_side(name_or_folder: str) -> bool:

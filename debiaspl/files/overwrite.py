@@ -89,11 +89,8 @@ def _set_aside(folder: Path) -> None:
         put_in_place(folder, old)
     except OSError as error:
         raise FileError(f"{folder} could not be moved to {old}: {error.strerror or error}. Nothing is lost.") from error
-    write_text(
-        old / NOTE,
-        f"{folder.name} is being replaced with --overwrite. This earlier one is removed when the new one is "
-        "complete.\nTo keep it, rename this folder.\n",
-    )
+    until = "This earlier one is removed when the new one is complete.\nTo keep it, rename this folder.\n"
+    write_text(old / NOTE, f"{folder.name} is being replaced with --overwrite. {until}")
 
 
 def _remove(folder: Path, files: str) -> list[Path]:

@@ -143,10 +143,9 @@ def _read_entries(
     unknown = Counter(entry.label for entry in entries if entry.label not in known)
     if classes is not None and unknown:
         found = shown([f"{label} ({count:,})" for label, count in sorted(unknown.items())])
-        raise DataError(
-            f"{path} has labels that are not among the classes ({shown(classes, limit=20)}): {found}. Add them to the "
-            "classes, correct them, or write to another table: --out."
-        )
+        todo = "Add them to the classes, correct them, or write to another table: --out."
+        among = f"that are not among the classes ({shown(classes, limit=20)})"
+        raise DataError(f"{path} has labels {among}: {found}. {todo}")
     return text, entries
 
 

@@ -45,10 +45,8 @@ def find_start(start: str) -> Path:
     if (path / "config.json").is_file():
         raise ValueError(f"the start {start} is a run that has not ended: it has no {WEIGHTS} yet. Resume it first.")
     problem = "is a folder without a run" if path.is_dir() else "was not found"
-    raise ValueError(
-        f"the start {start} {problem}: looked for a file at {', '.join(map(str, places))}. Give a run's folder or a "
-        "checkpoint, --set start=PATH, or none, --set start="
-    )
+    found = f"the start {start} {problem}: looked for a file at {', '.join(map(str, places))}"
+    raise ValueError(f"{found}. Give a run's folder or a checkpoint, --set start=PATH, or none, --set start=")
 
 
 def start_digest(start: str) -> str:
@@ -151,15 +149,13 @@ def _read(path: Path) -> Any:
             return read_tensor_file(path, need_digest=False)[0]
         return torch.load(path, map_location="cpu", weights_only=True)
     except pickle.UnpicklingError as error:
-        raise ValueError(
-            f"{path} is not a torch checkpoint, or it contains more than tensors and plain values. It was not loaded, "
-            "because that could run its code. If you trust it, save only its tensors, as safetensors."
-        ) from error
+        found = f"{path} is not a torch checkpoint, or it contains more than tensors and plain values"
+        todo = "If you trust it, save only its tensors, as safetensors."
+        raise ValueError(f"{found}. It was not loaded, because that could run its code. {todo}") from error
     except _DAMAGED as error:
         why = str(error).partition("\n")[0] or "it ends early"
-        raise ValueError(
-            f"{path} cannot be read as a checkpoint: {why}. Is it of another type? Get it again."
-        ) from error
+        found = f"{path} cannot be read as a checkpoint: {why}"
+        raise ValueError(f"{found}. Is it of another type? Get it again.") from error
 
 
 def _prefix(tensors: Mapping[str, Tensor], path: Path) -> str:
@@ -168,9 +164,8 @@ def _prefix(tensors: Mapping[str, Tensor], path: Path) -> str:
     prefixes = [prefix for prefix in prefixes if f"{prefix}{SIGNS[1]}" in tensors]
     if not prefixes:
         named = ", ".join(list(tensors)[:3]) or "no tensor at all"
-        raise ValueError(
-            f"{path} contains no ResNet: expected {' and '.join(SIGNS)}, found {len(tensors)}, such as {named}."
-        )
+        found = f"found {len(tensors)}, such as {named}"
+        raise ValueError(f"{path} contains no ResNet: expected {' and '.join(SIGNS)}, {found}.")
     trained = [prefix for prefix in prefixes if not AVERAGED & set(prefix.split("."))]
     chosen = trained or prefixes
     if len(chosen) > 1:

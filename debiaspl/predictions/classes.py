@@ -23,10 +23,8 @@ def values_of(column: NDArray[Any], what: str, named: Sequence[str] = ()) -> Tex
         allowed += [float(UNKNOWN)] if what == "truth" else []
         whole = np.isfinite(column) & (column == np.rint(column)) & ((column >= 0) | np.isin(column, allowed))
         if len(bad := np.flatnonzero(~np.isnan(column) & ~whole)):
-            raise PredictionsError(
-                f"the {what} in {rows_named(bad.tolist())} is no class number (the first is {column[bad[0]]}). Name "
-                f"another column, --column {what}=NAME, or the classes: --classes."
-            )
+            found = f"the {what} in {rows_named(bad.tolist())} is no class number (the first is {column[bad[0]]})"
+            raise PredictionsError(f"{found}. Name another column, --column {what}=NAME, or the classes: --classes.")
     if np.issubdtype(column.dtype, np.floating):
         return ["" if value != value else str(int(value)) for value in column.tolist()]
     return [value if isinstance(value, str) else str(value) for value in column.tolist()]
@@ -76,10 +74,8 @@ def numbered(values: Texts, classes: tuple[str, ...], what: str) -> NDArray[np.i
         places, strange = {str(place): place for place in range(len(classes))}, []
     if strange:
         todo = "leave that of such images empty" if what == "truth" else "name all of them: --classes"
-        raise PredictionsError(
-            f"{what} names {len(strange):,} classes that are not among the {len(classes):,} of the predictions: "
-            f"{listed(strange, 5)}. Use the same names, or {todo}."
-        )
+        found = f"{len(strange):,} classes that are not among the {len(classes):,} of the predictions"
+        raise PredictionsError(f"{what} names {found}: {listed(strange, 5)}. Use the same names, or {todo}.")
     lookup = none | places
     return np.fromiter((lookup[value] for value in values), np.int64, len(values))
 

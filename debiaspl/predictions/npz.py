@@ -71,6 +71,5 @@ def load_npy(path: Path, what: str) -> NDArray[Any]:
     except (PredictionsError, OSError):
         raise
     except Exception as error:  # as above
-        raise PredictionsError(
-            f"the {what} in {path} are not a complete .npy file. Write it with numpy.save."
-        ) from error
+        found = f"the {what} in {path} are not a complete .npy file"
+        raise PredictionsError(f"{found}. Write it with numpy.save.") from error

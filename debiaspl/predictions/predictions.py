@@ -59,11 +59,10 @@ def predictions_from(raw: Raw, names: Names | None = None, classes: Sequence[str
     named = classes if classes is not None else raw.classes or ()
     columns = {what: _field(raw, names, what) for what in ("label", "truth")}
     if columns["label"] is None and scores is None:
-        raise PredictionsError(
-            f"{raw.origin} has the columns {listed([*raw.fields, *raw.matrices]) or 'none'}, expected 'label' (the "
-            "predicted class), or scores of each class (probability:CLASS, logit:CLASS). In CSV, separate columns by "
-            "commas. If one has another name: --column label=NAME."
-        )
+        found = f"{raw.origin} has the columns {listed([*raw.fields, *raw.matrices]) or 'none'}"
+        expected = "'label' (the predicted class), or scores of each class (probability:CLASS, logit:CLASS)"
+        todo = "In CSV, separate columns by commas. If one has another name: --column label=NAME."
+        raise PredictionsError(f"{found}, expected {expected}. {todo}")
     label, truth = (None if found is None else values_of(found, what, named) for what, found in columns.items())
     if label is not None and "" not in named:
         _refuse_missing(np.array([not text for text in label]))
@@ -149,8 +148,7 @@ def _confidence(raw: Raw, names: Names) -> NDArray[np.float64] | None:
     values = np.array([float(value) if is_number(value) else np.nan for value in column.tolist()])
     bad = np.flatnonzero(~((values >= 0) & (values <= 1)))
     if len(bad):
-        raise PredictionsError(
-            f"the confidence in {rows_named(bad.tolist())} is no number from 0 to 1 (the first is "
-            f"{str(column[bad[0]])!r}). Fill it in, divide percentages by 100, or use --column confidence=NAME."
-        )
+        where = f"in {rows_named(bad.tolist())} is no number from 0 to 1 (the first is {str(column[bad[0]])!r})"
+        todo = "Fill it in, divide percentages by 100, or use --column confidence=NAME."
+        raise PredictionsError(f"the confidence {where}. {todo}")
     return values

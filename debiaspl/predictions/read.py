@@ -151,9 +151,8 @@ def _parts_of_lines(path: Path) -> Iterator["pd.DataFrame"]:
             try:
                 row = json.loads(line) if line.strip() else None
             except (ValueError, RecursionError) as error:
-                raise PredictionsError(
-                    f"line {place:,} of {path} is not JSON: {reason(error)}. Expected one complete object per line."
-                ) from error
+                found = f"line {place:,} of {path} is not JSON: {reason(error)}"
+                raise PredictionsError(f"{found}. Expected one complete object per line.") from error
             if isinstance(row, dict):
                 rows.append(row)
                 numbers += sum(len(value) if isinstance(value, dict | list) else 1 for value in row.values())
@@ -280,11 +279,9 @@ def _predictions_of_run(folder: Path) -> Path:
         expected = f"one of those in it: debiaspl audit {runs[0].parent}" if runs else "a folder with config.json."
         raise PredictionsError(f"{folder} is not a run of debiaspl, expected {expected}")
     if classes_of_run(folder) == ():
-        raise PredictionsError(
-            f"the run in {folder} has learned without labels, so it predicts nothing. Train a run that starts from it: "
-            f"debiaspl train PHOTOS --set start={folder}"
-        )
+        found = f"the run in {folder} has learned without labels, so it predicts nothing"
+        train = f"debiaspl train PHOTOS --set start={folder}"
+        raise PredictionsError(f"{found}. Train a run that starts from it: {train}")
     state = "has ended without" if (folder / "results.json").exists() else "has not ended: it has no"
-    raise PredictionsError(
-        f"the run in {folder} {state} predictions.csv. To look at the rest: debiaspl report {folder}"
-    )
+    found = f"the run in {folder} {state} predictions.csv"
+    raise PredictionsError(f"{found}. To look at the rest: debiaspl report {folder}")

@@ -59,19 +59,12 @@ class Comparison:
                 mean = f"{100 * difference['mean']:+.1f}"
                 mean += f" ({in_brackets(difference)})" if len(self.seeds) > 1 else ""
                 paired = mean, f"{worst:+.1f}", f"{better} of {len(self.seeds)}"
-            spread = numbers["accuracy"]["deviation"]
+            spread, least = numbers["accuracy"]["deviation"], f"{100 * numbers['worst_recall']['mean']:.0f}"
             accuracy = f"{100 * numbers['accuracy']['mean']:.1f}"
-            lines.append(
-                (
-                    name,
-                    str(len(self.seeds)),
-                    accuracy if spread is None else f"{accuracy} ± {100 * spread:.1f}",
-                    *paired,
-                    f"{100 * numbers['worst_recall']['mean']:.0f}",
-                    f"{100 * off['mean']:.0f}" if off else "-",
-                    f"{numbers['pseudo_almost_none']['mean']:.1f}" if off else "-",
-                )
-            )
+            accuracy += "" if spread is None else f" ± {100 * spread:.1f}"
+            few = numbers["pseudo_almost_none"]
+            pseudo = (f"{100 * off['mean']:.0f}", f"{few['mean']:.1f}") if off else ("-", "-")
+            lines.append((name, str(len(self.seeds)), accuracy, *paired, least, *pseudo))
         return lines
 
     def notes(self) -> list[str]:

@@ -115,9 +115,8 @@ class Ranks(Group):
                 raise
             late = "timed out" in str(error).lower()
             what = f"has not answered for {self._seconds:g} s" if late else "has stopped or cannot be reached"
-            raise RunError(
-                f"another rank {what}: see its output. The newest checkpoint is kept: use --resume."
-            ) from error
+            kept = "The newest checkpoint is kept: use --resume."
+            raise RunError(f"another rank {what}: see its output. {kept}") from error
 
 
 @contextmanager
@@ -167,10 +166,8 @@ def _connect(backend: str, seconds: float) -> None:
         raise
     except RuntimeError as error:
         first_line = str(error).partition("\n")[0].rstrip(".")
-        raise RunError(
-            f"the ranks cannot reach each other ({first_line}). Each machine needs an address that the others can "
-            "reach: docs/cluster.md has the commands."
-        ) from error
+        need = "Each machine needs an address that the others can reach: docs/cluster.md has the commands."
+        raise RunError(f"the ranks cannot reach each other ({first_line}). {need}") from error
 
 
 def _meet(store: Any, rank: int, count: int, seconds: float) -> str:

@@ -60,10 +60,8 @@ def train_all(
         try:
             results = [future.result() for future in futures if future.done()]
         except BrokenProcessPool as error:
-            raise RunError(
-                "a worker process was killed. If the machine is short of memory, use fewer --jobs. "
-                f"What was trained is saved. Resume with: {go_on}"
-            ) from error
+            found = "a worker process was killed. If the machine is short of memory, use fewer --jobs"
+            raise RunError(f"{found}. What was trained is saved. Resume with: {go_on}") from error
         watch(sum(job.recipe.steps for job in jobs))
         return results
 

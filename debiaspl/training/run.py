@@ -63,9 +63,8 @@ class Run:
                 self.folder.mkdir(parents=True, exist_ok=True)
                 stack.enter_context(locked(self.folder / ".lock"))
             except Busy as error:
-                raise RunError(
-                    f"another process is training in {self.folder}. Wait for it or stop it, or choose another --out."
-                ) from error
+                todo = "Wait for it or stop it, or choose another --out."
+                raise RunError(f"another process is training in {self.folder}. {todo}") from error
             except OSError as error:
                 raise RunError(f"could not write {self.folder}: {error.strerror}. Choose another --out.") from error
             if not self.config_path.exists():

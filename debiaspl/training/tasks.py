@@ -40,10 +40,9 @@ def given_task(recipe: Recipe, data: Data) -> tuple[Recipe, Data]:
     if isinstance(data, tuple):
         data = ImageSet.of(*data)
     if not isinstance(data, Task | TrainTest | ImageSet):
-        raise TypeError(
-            f"data is a {type(data).__name__}, expected a Task, an ImageSet, or a pair: images, and class numbers or "
-            "None. For a folder or a known set, use replace(recipe, data=...)."
-        )
+        expected = "a Task, an ImageSet, or a pair: images, and class numbers or None"
+        todo = "For a folder or a known set, use replace(recipe, data=...)."
+        raise TypeError(f"data is a {type(data).__name__}, expected {expected}. {todo}")
     protocol = recipe.protocol
     if isinstance(data, Task):
         if data.labeled.is_encoded:

@@ -76,9 +76,8 @@ class ZeroShot:
         self.classes = classes
         self.classes_ = np.arange(number) if classes is None else np.array(check_class_names(classes))
         if len(self.classes_) != number:
-            raise DataError(
-                f"there are {number:,} class embeddings for {len(self.classes_)} classes, expected one each."
-            )
+            found = f"{number:,} class embeddings for {len(self.classes_)} classes"
+            raise DataError(f"there are {found}, expected one each.")
         if not bool(self.class_embeddings.norm(dim=-1).all()):
             raise DataError("a class embedding is all zeros, so it has no direction. Expected those of a text model.")
         self.temperature, self.per_class, self.confidence, self.head = temperature, per_class, confidence, head

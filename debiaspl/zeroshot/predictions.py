@@ -157,7 +157,6 @@ def lost_classes(label: Tensor, teacher: Predictions) -> list[str]:
 def column_notes(rows: Sequence[Row]) -> str:
     """What the columns of the table are, for its foot."""
     shares = "equal shares" if rows[0].true_counts is None else "the true shares"
-    return (
-        "worst %: recall of the class that is recognised least. off shares %: predictions that would need another "
-        f"class for {shares}. almost none: classes with less than a tenth of the predictions that they would then have."
-    )
+    off = f"off shares %: predictions that would need another class for {shares}"
+    few = "almost none: classes with less than a tenth of the predictions that they would then have"
+    return f"worst %: recall of the class that is recognised least. {off}. {few}."
