@@ -1,4 +1,4 @@
-# Each target sets itself up: a machine with Python >= 3.11 and make is enough.
+# Each target sets itself up: a machine with Python >= 3.11.4 and make is enough.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -50,7 +50,7 @@ clean:
 
 # Installed once; again only when what is to be installed has changed. The demo needs a part of it.
 $(DEMO): pyproject.toml constraints.txt
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "debiaspl needs Python >= 3.11, but $(PYTHON) is %d.%d. Name another one: make PYTHON=python3.12" % sys.version_info[:2])'
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11, 4) and "debiaspl needs Python >= 3.11.4, but $(PYTHON) is %d.%d.%d. Name another one: make PYTHON=python3.12" % sys.version_info[:3])'
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(PIP) --editable '.[demo]'
 	touch $@
