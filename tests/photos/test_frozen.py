@@ -24,6 +24,7 @@ from debiaspl.photos.choose import choose_with_start
 from debiaspl.photos.survey import survey
 from tests.data.photos import jpeg, patch, write_labels
 from tests.photos.user import CLASSES, asked
+from tests.test_docs import PAGES
 from tests.typed import debiaspl, done, refused, results_of, rows_of
 
 ON_A_GPU = (pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device"))
@@ -49,6 +50,7 @@ def test_there_is_one_run_folder(trained, place):
     files = {"config.json", "model.safetensors", "predictions.csv", "report.html", "results.json"}
     assert {path.name for path in out.iterdir() if path.name != ".lock"} == files
     results = results_of(out)
+    assert [key for key in results if f"`{key}`" not in PAGES["docs/reference/files.md"]] == []
     check = results["check"]
     assert check.items() >= {"kind": "cross-check", "folds": 3, "labels": 6}.items()
     assert results["test"] == 6 == len(check["right"]) + len(check["mistakes"])

@@ -20,6 +20,7 @@ from debiaspl.zeroshot.experiment import Experiment
 from debiaspl.zeroshot.predictions import Predictions
 from debiaspl.zeroshot.student import Student
 from tests.data.photos import write_labels, write_photos
+from tests.test_docs import PAGES
 from tests.typed import results_of, rows_of
 
 CLASSES = ("temple", "flower", "nothing")
@@ -113,6 +114,7 @@ def test_the_folder_that_comes_out(experiment, tmp_path):
     table = write_table(tmp_path / "some.csv", TRUE[:5])
     rows, _ = experiment.run(tmp_path / "out", evaluate=table, say=said.append)
     assert [row.method for row in rows] == ["teacher.npz alone", "+ FixMatch", "+ DebiasPL"]
+    assert [key for key in results_of(tmp_path / "out") if f"`{key}`" not in PAGES["docs/reference/files.md"]] == []
     results = results_of(tmp_path / "out")["zeroshot"]
     assert results["labels"][2] == 0
     assert results["methods"]["+ DebiasPL"]["evaluated"] == 5
