@@ -81,7 +81,7 @@ def start_for(images: int, device: str) -> Recipe:
 def start_of_cell(cell: Cell, method: str = "moco") -> Recipe:
     """Features for the recipes of this cell. Those of a long tail are learned from its own images, others in every
     fold: train such a start with the seed of the run that uses it."""
-    if not cell.start:
+    if not cell.start or cell.data not in SETS:
         raise ValueError(f"{cell.name} has no start of its own. Expected a cell of {', '.join(SETS)}.")
     start, name, about = replace(SETS[cell.data], data=cell.data), cell.start, cell.data
     if name.startswith(cell.name):
