@@ -36,6 +36,8 @@ def export_command(
     from debiaspl.deploy.saved import check_inputs, load_model
 
     check_inputs(run, check)
+    if out is None:
+        options.refuse_useless({"--check": check, "--shares": shares}, "--hub alone writes no .onnx file")
     options.refuse_existing_files(overwrite, {"FILE": out})
     if hub is not None:
         from debiaspl.deploy.hub import export_hub
@@ -54,5 +56,4 @@ def export_command(
     if checked.photos:
         say(f"  and by at most {checked.real:.1e} on {checked.photos} photos")
     if checked.as_predicted > TOLERANCE:
-        where = "where debiaspl predict reads large JPEGs at a smaller scale"
-        say(f"  and by {checked.as_predicted:.1e} {where}; docs/deploy.md says how to read them the same way")
+        say(f"  and by {checked.as_predicted:.1e} where debiaspl predict reads large JPEGs smaller (docs/deploy.md)")

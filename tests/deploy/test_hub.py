@@ -105,5 +105,7 @@ def test_a_name_is_looked_up_on_the_hub_where_no_folder_has_it(folder, monkeypat
 def test_the_command(run, tmp_path):
     assert command("export", str(run), "--hub", str(tmp_path / "hub")).returncode == 0
     assert load_model(tmp_path / "hub").classes
-    refused = command("export", str(run))
-    assert "--hub" in refused.stderr
+    assert "--hub" in command("export", str(run)).stderr
+    useless = command("export", str(run), "--hub", str(tmp_path / "new"), "--shares", "even", "--check", str(tmp_path))
+    assert "leave out --check and --shares" in useless.stderr
+    assert not (tmp_path / "new").exists()
