@@ -119,6 +119,8 @@ class SavedModel:
             raise ValueError(f"images is the path {images}, expected a list of files: [{str(images)!r}].")
         if not isinstance(images, Tensor) and getattr(getattr(images, "dtype", None), "kind", "") in ("U", "O"):
             images = images.tolist()  # file names as an array, or as a column of a table
+        if not hasattr(images, "__len__"):
+            raise ValueError(f"images is of type {type(images).__name__}, expected a list of files, or an array.")
         if not len(images):
             raise ValueError("there are no images, expected one or more.")
         if isinstance(images, Sequence) and all(isinstance(image, (str, Path)) for image in images):

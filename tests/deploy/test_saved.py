@@ -3,9 +3,11 @@
 import json
 import shutil
 import struct
+from pathlib import Path
 
 import pytest
 import torch
+from PIL import Image
 from safetensors.torch import load_file, save_file
 
 from debiaspl.data import open_data
@@ -45,6 +47,9 @@ def test_images_of_another_shape_are_refused(model):
         model.probabilities(torch.full((2, 3, 24, 24), 7.0))
     with pytest.raises(ValueError, match="there are no images"):
         model.predict([])
+    for images in (None, Path().glob("*.jpg"), Image.new("RGB", (24, 24))):
+        with pytest.raises(ValueError, match=f"type {type(images).__name__}, expected a list"):
+            model.predict(images)
 
 
 def test_arrays_as_people_have_them_are_predicted_alike(model):
