@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from debiaspl.debias.composite import named_arguments
 from debiaspl.models.network import Network
 
-SUPPLIED = ("num_classes", "channels", "image_size")
+FOR_NETWORKS = ("num_classes", "channels", "image_size")
 """Arguments that a run passes to the function that builds a network, if it declares them."""
 TOLERANCE = 1e-4
 
@@ -88,7 +88,7 @@ class OwnBuilder:
     @property
     def arguments(self) -> Mapping[str, inspect.Parameter]:
         """Those that the run passes, and the settings."""
-        supplied = {key: inspect.Parameter(key, inspect.Parameter.KEYWORD_ONLY) for key in SUPPLIED}
+        supplied = {key: inspect.Parameter(key, inspect.Parameter.KEYWORD_ONLY) for key in FOR_NETWORKS}
         return supplied | named_arguments(self.source)
 
     def __call__(self, num_classes: int, channels: int, image_size: tuple[int, int], **settings: Any) -> Network:

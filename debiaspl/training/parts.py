@@ -21,7 +21,7 @@ from debiaspl.data import PROTOCOLS
 from debiaspl.debias import CORRECTIONS, PLUS, CompositeBuilder, Correction
 from debiaspl.encoders import NETWORKS
 from debiaspl.models import LinearNetwork
-from debiaspl.models.own import OwnBuilder, allow, file_of, is_own, own_builder, own_name
+from debiaspl.models.own import FOR_NETWORKS, OwnBuilder, allow, file_of, is_own, own_builder, own_name
 
 STRONG: dict[str, Callable[..., Any]] = {
     "fixmatch": partial(RandAugment, **asdict(RandAugment.fixmatch())),
@@ -162,8 +162,9 @@ def _checked(kind: str, name: str, builder: Builder) -> Builder:
     named = _arguments(builder)
     if kind == "algorithm" and "correction" not in named:
         raise ValueError(f"{name} has no argument correction. Write: def __init__(self, correction=None, **others).")
-    if without := [key for key, item in named.items() if key not in SUPPLIED and item.default is item.empty]:
-        raise ValueError(f"{name} has no default for {', '.join(without)}. A run passes only {listed(SUPPLIED)}.")
+    passed = FOR_NETWORKS if kind == "network" else SUPPLIED
+    if without := [key for key, item in named.items() if key not in passed and item.default is item.empty]:
+        raise ValueError(f"{name} has no default for {', '.join(without)}. A run passes only {listed(passed)}.")
     return builder
 
 

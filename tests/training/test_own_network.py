@@ -50,6 +50,10 @@ class Plain(nn.Module):
 
 def nothing(num_classes):
     return 3
+
+
+def other_name(classes):
+    return nn.Linear(64, classes)
 '''
 
 
@@ -99,6 +103,7 @@ def test_it_computes_what_the_module_computes(training):
         ("mine.py:Plain", "linear layer"),
         ("mine.py:nothing", "Module"),
         ("mine.py:absent", "function"),
+        ("mine.py:other_name", "for classes. A run passes only channels, image_size, num_classes"),
         ("mine.py", "mine.py:build"),
         ("wrn", "PATH.py"),
     ],
