@@ -63,7 +63,9 @@ def _hint(typed: Sequence[str], command: Any, error: str) -> str | None:
     # Not the value of an option.
     files = [Path(text) for before, text in pairwise(typed) if before[:1] != "-" and Path(text).is_file()]
     folders = {file.parent for file in files} - {Path()}
-    return f"Give the folder, not its files: debiaspl {command.name} {folders.pop()}." if len(folders) == 1 else None
+    first = [text for text in typed[:1] if Path(text).is_dir() and Path(text) not in folders]  # a run
+    instead = " ".join([command.name, *first, *map(str, folders)])
+    return f"Give the folder, not its files: debiaspl {instead}." if len(folders) == 1 else None
 
 
 class _OneForm:

@@ -114,6 +114,7 @@ def test_whatever_is_written_can_be_overwritten():
         "train photos --set lr=3": "learning_rate",
         "train photos --set class_weight=balanced": "ldam-drw",
         "train photos/a.jpg photos/b.jpg": "debiaspl train photos",
+        "predict run photos/a.jpg photos/b.jpg": "debiaspl predict run photos.",
         "label photos --classes rose, petunia": "--classes 'rose,petunia'",
         "label photos --classes red rose,petunia": "--classes 'rose,petunia'",
         "zeroshot photos --labels photos/a.jpg": "--classes",
@@ -126,7 +127,8 @@ def test_whatever_is_written_can_be_overwritten():
 )
 def test_what_people_type_gets_a_hint_in_a_line(typed, hint, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "photos").mkdir()
+    for folder in ("photos", "run"):
+        (tmp_path / folder).mkdir()
     for name in "ab":
         (tmp_path / "photos" / f"{name}.jpg").touch()
     ran = CliRunner().invoke(app, typed.split())
