@@ -13,7 +13,7 @@ from debiaspl.data.tensor_file import read_tensor_file
 from debiaspl.deploy.labeled import UNCHECKED
 from debiaspl.deploy.saved import WEIGHTS, chosen_folder, weights_of
 from debiaspl.encoders import NetworkFacts
-from debiaspl.files import refuse_existing, write_bytes, write_json, write_text
+from debiaspl.files import FileError, refuse_existing, write_bytes, write_json, write_text
 from debiaspl.training import Run, RunError
 
 CONFIG, PREPROCESSING, CARD = "config.json", "preprocessor_config.json", "README.md"
@@ -33,8 +33,11 @@ def export_hub(run: Path, folder: Path, overwrite: bool = False) -> None:
     except (ArithmeticError, LookupError, OSError, TypeError, ValueError) as error:
         raise RunError(f"the run in {weights.parent} is damaged: {error}. Restore it, or train again.") from error
     folder.mkdir(parents=True, exist_ok=True)
+    if any(folder.samefile(one) for one in (run, weights.parent)):
+        raise FileError(f"{folder} is the folder of the run itself. Expected another one for --hub.")
     for name in (WEIGHTS, CONFIG, PREPROCESSING, CARD):
         refuse_existing(folder / name, overwrite)
+    (folder / WEIGHTS).unlink(missing_ok=True)  # an interrupted export leaves no new card beside old weights
     write_text(folder / CARD, card)
     write_json(folder / PREPROCESSING, preprocessing(facts))
     ids = {str(number): name for number, name in enumerate(facts.classes)}

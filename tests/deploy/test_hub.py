@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from debiaspl._measures import wilson
+from debiaspl.deploy import hub
 from debiaspl.deploy.hub import export_hub
 from debiaspl.deploy.saved import load_model
 from debiaspl.files import FileError
@@ -78,6 +79,21 @@ def test_nothing_is_overwritten_and_no_run_is_an_error(run, folder, tmp_path):
     with pytest.raises(RunError):
         export_hub(tmp_path / "nothing", tmp_path / "other")
     assert not (tmp_path / "other").exists()
+
+
+def test_an_export_over_another_leaves_no_card_beside_the_weights_of_the_old_one(run, folder, tmp_path, monkeypatch):
+    def full(path, content):
+        raise FileError("No space left on device")
+
+    own = shutil.copytree(run, tmp_path / "own")
+    with pytest.raises(FileError, match="run itself"):
+        export_hub(own, own, overwrite=True)
+    assert (own / "config.json").read_bytes() == (run / "config.json").read_bytes()
+    monkeypatch.setattr(hub, "write_bytes", full)
+    with pytest.raises(FileError, match="space"):
+        export_hub(run, folder, overwrite=True)
+    with pytest.raises(RunError):
+        load_model(folder)
 
 
 def test_a_name_is_looked_up_on_the_hub_where_no_folder_has_it(folder, monkeypatch, tmp_path):
