@@ -26,7 +26,7 @@ def export_hub(run: Path, folder: Path, overwrite: bool = False) -> None:
     try:
         facts = NetworkFacts.of(read_tensor_file(weights, need_digest=False)[1].get("debiaspl", ""), str(weights))
         if results is None or not facts.classes:
-            raise RunError(f"{run} has no results or no classes, so it has no model to export.")
+            raise RunError(f"{run} has no results.json or no classes, as the card needs. Expected a whole run folder.")
         card = model_card(run.resolve().name, facts, results)
     except DataError as error:
         raise RunError(str(error)) from error
@@ -40,8 +40,7 @@ def export_hub(run: Path, folder: Path, overwrite: bool = False) -> None:
     (folder / WEIGHTS).unlink(missing_ok=True)  # an interrupted export leaves no new card beside old weights
     write_text(folder / CARD, card)
     write_json(folder / PREPROCESSING, preprocessing(facts))
-    ids = {str(number): name for number, name in enumerate(facts.classes)}
-    made = {"library_name": "debiaspl", "debiaspl_version": __version__, "id2label": ids}
+    made = {"library_name": "debiaspl", "debiaspl_version": __version__, "id2label": dict(enumerate(facts.classes))}
     write_json(folder / CONFIG, made | {"network": dict(facts.network), "image_size": list(facts.size)})
     write_bytes(folder / WEIGHTS, weights.read_bytes())  # last: with it the folder is a model
 
@@ -49,14 +48,10 @@ def export_hub(run: Path, folder: Path, overwrite: bool = False) -> None:
 def preprocessing(facts: NetworkFacts) -> dict[str, Any]:
     """What ``load_model`` does before the network, in the words of transformers."""
     height, width = facts.size
-    return {
-        "do_resize": True,
+    return dict.fromkeys(("do_resize", "do_center_crop", "do_rescale", "do_normalize"), True) | {
         "size": {"shortest_edge": min(height, width)},
-        "do_center_crop": True,
         "crop_size": {"height": height, "width": width},
-        "do_rescale": True,
         "rescale_factor": 1 / 255,
-        "do_normalize": True,
         "image_mean": [0.5] * facts.channels,
         "image_std": [0.5] * facts.channels,
     }

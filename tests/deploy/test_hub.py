@@ -78,6 +78,8 @@ def test_nothing_is_overwritten_and_no_run_is_an_error(run, folder, tmp_path):
     export_hub(run, folder, overwrite=True)
     with pytest.raises(RunError):
         export_hub(tmp_path / "nothing", tmp_path / "other")
+    with pytest.raises(RunError, match=r"results\.json"):
+        export_hub(folder, tmp_path / "other")
     assert not (tmp_path / "other").exists()
 
 
