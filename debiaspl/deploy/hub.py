@@ -14,6 +14,7 @@ from debiaspl.deploy.labeled import UNCHECKED
 from debiaspl.deploy.saved import WEIGHTS, chosen_folder, weights_of
 from debiaspl.encoders import NetworkFacts
 from debiaspl.files import FileError, refuse_existing, write_bytes, write_json, write_text
+from debiaspl.models.own import is_own
 from debiaspl.training import Run, RunError
 
 CONFIG, PREPROCESSING, CARD = "config.json", "preprocessor_config.json", "README.md"
@@ -67,6 +68,7 @@ def model_card(name: str, facts: NetworkFacts, results: dict[str, Any]) -> str:
         sure = f"{right:,} of {count:,} right: {percent(right / count, 1)} (95 % interval {low} to {high})"
         sure = f"{sure}; {_cell(str(results['evaluated']))}."
     rows = zip(map(_cell, facts.classes), map(str, labels), recall, strict=True)
+    code = ", network=build" if is_own(str(facts.network.get("name"))) else ""
     return f"""---
 library_name: debiaspl
 pipeline_tag: image-classification
@@ -81,7 +83,7 @@ An image classifier of {len(facts.classes)} classes, trained with debiaspl {__ve
 ```python
 from debiaspl import load_model
 
-model = load_model("user/name")  # or the folder
+model = load_model("user/name"{code})  # or the folder
 model.predict(["photo.jpg"])
 ```
 

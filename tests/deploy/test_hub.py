@@ -3,6 +3,7 @@
 import json
 import shutil
 import sys
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -12,6 +13,7 @@ from debiaspl._measures import wilson
 from debiaspl.deploy import hub
 from debiaspl.deploy.hub import export_hub
 from debiaspl.deploy.saved import load_model
+from debiaspl.encoders import load_trained
 from debiaspl.files import FileError
 from debiaspl.models import scale
 from debiaspl.training import RunError
@@ -46,6 +48,9 @@ def test_the_folder_is_the_model_with_its_preprocessing(run, folder, photos):
 def test_the_card_has_the_numbers_of_the_run(run, folder):
     results, card = json.loads((run / "results.json").read_text()), (folder / "README.md").read_text()
     assert card.startswith("---\nlibrary_name: debiaspl\n")
+    assert 'load_model("user/name")' in card
+    facts = replace(load_trained(run)[1], network={"name": "mine.py:build", "settings": {}})
+    assert 'load_model("user/name", network=' in hub.model_card("run", facts, results)
     right = round(results["accuracy"] * results["test"])
     low, high = wilson(right, results["test"])
     assert f"{right} of {results['test']} right" in card
