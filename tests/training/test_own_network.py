@@ -51,9 +51,7 @@ class Plain(nn.Module):
 def nothing(num_classes):
     return 3
 
-
-def other_name(classes):
-    return nn.Linear(64, classes)
+other_name = lambda classes: nn.Linear(64, classes)
 '''
 
 
