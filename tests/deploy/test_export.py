@@ -5,6 +5,7 @@ import json
 import os
 import re
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -79,10 +80,8 @@ def test_the_file_says_what_it_takes_and_what_the_classes_are(files):
     session = onnxruntime.InferenceSession(files["small"])
     (taken,) = session.get_inputs()
     assert (taken.name, taken.type, taken.shape) == ("images", "tensor(uint8)", ["batch", "height", "width", 3])
-    assert [(out.name, out.shape) for out in session.get_outputs()] == [
-        ("probabilities", ["batch", 2]),
-        ("logits", ["batch", 2]),
-    ]
+    outputs = [(out.name, out.shape) for out in session.get_outputs()]
+    assert outputs == [("probabilities", ["batch", 2]), ("logits", ["batch", 2])]
     about = session.get_modelmeta().custom_metadata_map
     assert json.loads(about["classes"]) == ["china", "flower"]
     assert json.loads(about["trained_at"]) == {"height": 24, "width": 24, "channels": 3}
@@ -121,19 +120,10 @@ def test_a_file_that_says_nan_is_not_written(model, several):
         check(model, said)
 
 
-def test_what_is_missing_is_named_with_its_extra(model, tmp_path, monkeypatch):
-    def absent(name):
-        raise ModuleNotFoundError(name)
-
-    monkeypatch.setattr("debiaspl._checks.import_module", absent)
-    with pytest.raises(ImportError, match=r"ONNX files need onnxruntime: pip install 'debiaspl\[export\]'"):
-        export.export_file(model, tmp_path / "x.onnx")
-
-
-def test_a_network_that_cannot_be_exported_says_so(model, tmp_path, monkeypatch):
-    def fails(model):
-        raise AssertionError("first line\nand pages more")
-
-    monkeypatch.setattr(export, "exported", fails)
+def test_a_network_that_cannot_be_exported_and_a_missing_extra_are_told(model, tmp_path, monkeypatch):
+    monkeypatch.setattr(export, "exported", Mock(side_effect=AssertionError("first line\nand pages more")))
     with pytest.raises(RunError, match="this network cannot be exported: first line Nothing was written"):
         export.export_file(model, tmp_path / "model.onnx")
+    monkeypatch.setattr("debiaspl._checks.import_module", Mock(side_effect=ModuleNotFoundError("onnx")))
+    with pytest.raises(ImportError, match=r"ONNX files need onnxruntime: pip install 'debiaspl\[export\]'"):
+        export.export_file(model, tmp_path / "x.onnx")

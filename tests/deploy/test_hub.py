@@ -6,6 +6,7 @@ import sys
 from contextlib import nullcontext
 from dataclasses import replace
 from types import SimpleNamespace
+from unittest.mock import Mock
 
 import pytest
 import torch
@@ -80,14 +81,11 @@ def test_nothing_is_overwritten_and_no_run_is_an_error(run, folder, tmp_path):
 
 
 def test_an_export_over_another_leaves_no_card_beside_the_weights_of_the_old_one(run, folder, tmp_path, monkeypatch):
-    def full(path, content):
-        raise FileError("No space left on device")
-
     own = shutil.copytree(run, tmp_path / "own")
     with pytest.raises(FileError, match="run itself"):
         export_hub(own, own, overwrite=True)
     assert (own / "config.json").read_bytes() == (run / "config.json").read_bytes()
-    monkeypatch.setattr(hub, "write_bytes", full)
+    monkeypatch.setattr(hub, "write_bytes", Mock(side_effect=FileError("no space left")))
     with pytest.raises(FileError, match="space"):
         export_hub(run, folder, overwrite=True)
     with pytest.raises(RunError):
