@@ -47,9 +47,6 @@ def skipped(root: Path, file: str) -> str:
     return reasons[0][1]
 
 
-# Image files
-
-
 FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "BMP", "TIFF", "PPM")
 
 
@@ -245,9 +242,6 @@ def test_without_the_extra_it_is_named(root: Path, monkeypatch: pytest.MonkeyPat
             decode(file, (8, 8))
     finally:
         file_names.reads_heic.cache_clear()
-
-
-# Folders and names
 
 
 def test_odd_names(root: Path, caplog: pytest.LogCaptureFixture) -> None:

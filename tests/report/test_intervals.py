@@ -23,12 +23,8 @@ def test_intervals_are_those_of_the_t_table(freedom):
         assert found == pytest.approx((middle - half, middle + half), abs=2e-3 * spread)
 
 
-def test_a_mean_of_decimals_has_no_noise_of_floats():
-    """A page, whose numbers are rounded, printed 95.5 where the terminal printed 95.4."""
-    assert summary([0.942, 0.962, 0.96, 0.954])["mean"] == 0.9545
-
-
 def test_one_value_has_no_interval_and_equal_values_have_the_finest_step():
+    assert summary([0.942, 0.962, 0.96, 0.954])["mean"] == 0.9545  # without the noise of floats
     assert mean_interval([90.0]) is None
     assert next_interval([]) is None
     low, high = next_interval([90.0, 90.0, 90.0], finest=0.01)
