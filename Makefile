@@ -20,7 +20,7 @@ check: $(STAMP)  ## format, lint, types, layers and the fast tests: about 2 minu
 	$(BIN)/lint-imports
 	$(call types_and,$(PYTEST) -m "not slow and not gpu")
 
-test: $(STAMP)  ## the same with all tests: about 8 minutes on two cores
+test: $(STAMP)  ## the same with all tests: about 7 minutes on two cores
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/lint-imports
