@@ -50,7 +50,8 @@ def make_features(folder: Path, rows: int) -> None:
         noise = random.normal(size=(len(line), kept.width)).astype(np.float32)
         values = torch.from_numpy(centres[own] + 3 * noise)
         kept.write(number, line, [ImageRow((1, number), features=row) for row in values])
-    given = [row for label in range(CLASSES) for row in np.flatnonzero(truth == label)[:LABELS]]
+    # Anywhere among the rows, as a user's are: also where a fit on a sample has none.
+    given = [row for label in range(CLASSES) for row in random.permutation(np.flatnonzero(truth == label))[:LABELS]]
     lines = "".join(f"{names[row]},class{truth[row]:02d}\n" for row in given)
     (folder.parent / "labels.csv").write_text(f"file_name,label\n{lines}")
 
